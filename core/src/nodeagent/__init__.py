@@ -1,0 +1,111 @@
+"""nodeagent: a durable runtime for AI agents whose storage is a plugin.
+
+Everything public is importable from here. Providers use :data:`hookimpl`, the records, the ports and the
+errors; applications use :class:`App`.
+"""
+
+from nodeagent.clock import Clock, HostClock
+from nodeagent.errors import (
+    Aborted,
+    BackendError,
+    BrokenPlugin,
+    ConfigError,
+    Conflict,
+    Corrupt,
+    Diverged,
+    DuplicateProvider,
+    DurabilityError,
+    Fenced,
+    IncompatiblePlugin,
+    Invalid,
+    LeaseLost,
+    NodeAgentError,
+    NotFound,
+    NotLossless,
+    OutcomeUnknown,
+    PluginError,
+    PolicyDenied,
+    PortError,
+    SchemaMismatch,
+    TooLarge,
+    Unavailable,
+    UnknownOutcome,
+    UnknownProvider,
+    Unsupported,
+)
+from nodeagent.hookspecs import API_VERSION, hookimpl
+from nodeagent.keys import decode_key, encode_key
+from nodeagent.lossless import Json
+from nodeagent.ports import (
+    ArtifactStore,
+    Connection,
+    FrameStore,
+    JobStore,
+    LeaseStore,
+    Maintenance,
+    Model,
+    Policy,
+    RunStore,
+    Scheduler,
+    StepJournal,
+    Subscription,
+    ToolRuntime,
+    Transactions,
+    Wakeups,
+)
+from nodeagent.records import *  # noqa: F403 - the records' own sorted __all__ is the list
+from nodeagent.records import __all__ as _records
+
+__version__ = "0.1.0"
+
+__all__ = [  # noqa: PLE0604 - extended by the records' list
+    "API_VERSION",
+    "Aborted",
+    "ArtifactStore",
+    "BackendError",
+    "BrokenPlugin",
+    "Clock",
+    "ConfigError",
+    "Conflict",
+    "Connection",
+    "Corrupt",
+    "Diverged",
+    "DuplicateProvider",
+    "DurabilityError",
+    "Fenced",
+    "FrameStore",
+    "HostClock",
+    "IncompatiblePlugin",
+    "Invalid",
+    "JobStore",
+    "Json",
+    "LeaseLost",
+    "LeaseStore",
+    "Maintenance",
+    "Model",
+    "NodeAgentError",
+    "NotFound",
+    "NotLossless",
+    "OutcomeUnknown",
+    "PluginError",
+    "Policy",
+    "PolicyDenied",
+    "PortError",
+    "RunStore",
+    "Scheduler",
+    "SchemaMismatch",
+    "StepJournal",
+    "Subscription",
+    "TooLarge",
+    "ToolRuntime",
+    "Transactions",
+    "Unavailable",
+    "UnknownOutcome",
+    "UnknownProvider",
+    "Unsupported",
+    "Wakeups",
+    "decode_key",
+    "encode_key",
+    "hookimpl",
+    *_records,
+]

@@ -1,0 +1,26 @@
+"""Composite names as one text, for stores whose keys are text."""
+
+from __future__ import annotations
+
+import json
+from typing import Final
+
+from nodeagent.errors import Corrupt
+
+_ENCODER: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+
+
+def encode_key(parts: tuple[str, ...]) -> str:
+    """Return the parts as a JSON array: injective, readable, without control characters."""
+    return _ENCODER.encode(parts)
+
+
+def decode_key(text: str) -> tuple[str, ...]:
+    """Return the parts that :func:`encode_key` was given. Raises :class:`~nodeagent.Corrupt` on other text."""
+    try:
+        parts = json.loads(text)
+    except ValueError:
+        parts = None
+    if not isinstance(parts, list) or not all(isinstance(part, str) for part in parts):
+        raise Corrupt("a stored key is not a JSON array of strings; restore it from a back-up")
+    return tuple(parts)

@@ -1,0 +1,57 @@
+"""What a frame's runner hands back: an answer, and what it stands on.
+
+The runtime, not the runner, decides what the answer is worth (``rules/verdict.py``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, Literal
+
+from attrs import field, frozen
+
+Confidence = Literal["high", "medium", "low"]
+
+CONFIDENCE_ORDER: Final[tuple[Confidence, ...]] = ("low", "medium", "high")
+
+
+@frozen(kw_only=True)
+class Evidence:
+    """One passage that stands verbatim in a source.
+
+    ``id`` is what statements cite; ``source`` names the document (a path or a URL), ``line`` the
+    one-based line where ``quote`` begins, ``sha256`` the hex digest of the whole document's bytes.
+    """
+
+    id: str
+    source: str
+    line: int
+    quote: str
+    sha256: str
+
+
+@frozen(kw_only=True)
+class Statement:
+    """One sentence of the answer and the ids of the evidence it cites; grounded if it cites any."""
+
+    text: str
+    citations: tuple[str, ...] = ()
+
+
+@frozen(kw_only=True)
+class Deliverable:
+    """Bytes that the answer consists of; the runtime stores them as an artifact and the receipt refers to it."""
+
+    data: bytes = field(repr=False)
+    media_type: str = "text/plain; charset=utf-8"
+
+
+@frozen(kw_only=True)
+class Answer:
+    """A runner's result. ``error`` says why the agent could not answer; it makes the verdict *failed*."""
+
+    confidence: Confidence
+    statements: tuple[Statement, ...] = ()
+    evidence: tuple[Evidence, ...] = ()
+    deliverables: Mapping[str, Deliverable] = field(factory=dict)
+    error: str | None = None
