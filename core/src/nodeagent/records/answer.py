@@ -19,15 +19,16 @@ CONFIDENCE_ORDER: Final[tuple[Confidence, ...]] = ("low", "medium", "high")
 class Evidence:
     """One passage that stands verbatim in a source.
 
-    ``id`` is what statements cite; ``source`` names the document (a path or a URL), ``line`` the
-    one-based line where ``quote`` begins, ``sha256`` the hex digest of the whole document's bytes.
+    ``id`` is what statements cite; ``source`` names the document or system (a path, a URL, a record), ``quote``
+    what it says. For a document, ``line`` is the one-based line where the quote begins and ``sha256`` the hex
+    digest of its bytes.
     """
 
     id: str
     source: str
-    line: int
     quote: str
-    sha256: str
+    line: int | None = None
+    sha256: str | None = None
 
 
 @frozen(kw_only=True)
