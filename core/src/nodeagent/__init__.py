@@ -4,6 +4,7 @@ Everything public is importable from here. Providers use :data:`hookimpl`, the r
 errors; applications use :class:`App`.
 """
 
+from nodeagent.backend import Backend, open_backend, open_provider
 from nodeagent.clock import Clock, HostClock
 from nodeagent.errors import (
     Aborted,
@@ -55,13 +56,27 @@ from nodeagent.ports import (
 )
 from nodeagent.records import *  # noqa: F403 - the records' own sorted __all__ is the list
 from nodeagent.records import __all__ as _records
+from nodeagent.rules.retry import RetryPolicy
+from nodeagent.rules.specs import FrameRequest
+from nodeagent.rules.verdict import Verdict
+from nodeagent.runtime.app import App
+from nodeagent.runtime.client import Enqueued, Runtime
+from nodeagent.runtime.context import AsyncFrameContext, FrameContext
+from nodeagent.runtime.events import Event
+from nodeagent.runtime.failures import Permanent, Suspended
+from nodeagent.runtime.frames import run_durable_reasoning_frame, run_reasoning_frame
+from nodeagent.runtime.outcome import Outcome
+from nodeagent.runtime.worker import Worker, WorkerOptions
 
 __version__ = "0.1.0"
 
 __all__ = [  # noqa: PLE0604 - extended by the records' list
     "API_VERSION",
     "Aborted",
+    "App",
     "ArtifactStore",
+    "AsyncFrameContext",
+    "Backend",
     "BackendError",
     "BrokenPlugin",
     "Clock",
@@ -72,7 +87,11 @@ __all__ = [  # noqa: PLE0604 - extended by the records' list
     "Diverged",
     "DuplicateProvider",
     "DurabilityError",
+    "Enqueued",
+    "Event",
     "Fenced",
+    "FrameContext",
+    "FrameRequest",
     "FrameStore",
     "HostClock",
     "IncompatiblePlugin",
@@ -86,16 +105,21 @@ __all__ = [  # noqa: PLE0604 - extended by the records' list
     "NodeAgentError",
     "NotFound",
     "NotLossless",
+    "Outcome",
     "OutcomeUnknown",
+    "Permanent",
     "PluginError",
     "Policy",
     "PolicyDenied",
     "PortError",
+    "RetryPolicy",
     "RunStore",
+    "Runtime",
     "Scheduler",
     "SchemaMismatch",
     "StepJournal",
     "Subscription",
+    "Suspended",
     "TooLarge",
     "ToolRuntime",
     "Transactions",
@@ -103,9 +127,16 @@ __all__ = [  # noqa: PLE0604 - extended by the records' list
     "UnknownOutcome",
     "UnknownProvider",
     "Unsupported",
+    "Verdict",
     "Wakeups",
+    "Worker",
+    "WorkerOptions",
     "decode_key",
     "encode_key",
     "hookimpl",
+    "open_backend",
+    "open_provider",
+    "run_durable_reasoning_frame",
+    "run_reasoning_frame",
     *_records,
 ]

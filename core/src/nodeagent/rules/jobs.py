@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from attrs import evolve
 
-from nodeagent.errors import Invalid
+from nodeagent.errors import Corrupt, Invalid
 from nodeagent.lossless import Json, encode
 from nodeagent.records.answer import Evidence
 from nodeagent.records.commit import Commit, Put, Release, Revoke, WriteOnce
@@ -71,6 +71,14 @@ def audit_scope(job_id: str) -> Shared:
     return Shared(("job", job_id), "audit")
 
 
+def state_of(job: JobRecord) -> JobState:
+    """Read a job's state; an unreadable one is taken as fresh, because it only describes."""
+    try:
+        return decode_job_state(job.state)
+    except Corrupt:
+        return JobState()
+
+
 def enqueue(
     request: FrameRequest, *, job_id: str, frame_id: str, commit_id: str, now: Ms, by_tenant: bool = False
 ) -> Commit:
@@ -107,6 +115,14 @@ def enqueue(
     )
 
 
+def enqueued_records(commit: Commit) -> tuple[JobRecord, FrameRecord]:
+    """Return the job and the frame that an enqueue commit creates."""
+    job, frame = (write.after for write in commit.writes if isinstance(write, Put))
+    assert isinstance(job, JobRecord)  # noqa: S101 - what enqueue builds
+    assert isinstance(frame, FrameRecord)  # noqa: S101
+    return job, frame
+
+
 def finish(
     claim: Claim,
     verdict: Verdict,
@@ -119,7 +135,7 @@ def finish(
 ) -> Commit:
     """End the round: receipt, frame, job and release in one commit. The receipt's bytes are stored already."""
     job, header = claim.job, claim.job.header
-    state = evolve(decode_job_state(job.state), reason=verdict.reason, failure=failure, parked_on=())
+    state = evolve(state_of(job), reason=verdict.reason, failure=failure, parked_on=())
     entry = Entry(key=(str(header.round),), kind="receipt", value=receipt, attempt=header.attempts)
     return Commit.fenced(
         commit_id,
@@ -136,7 +152,7 @@ def finish(
 def reschedule(claim: Claim, failure: Failure, *, delay: Ms, commit_id: str) -> Commit:
     """Put a failed attempt back in the queue, due after ``delay`` milliseconds."""
     job = claim.job
-    state = evolve(decode_job_state(job.state), failure=failure, parked_on=())
+    state = evolve(state_of(job), failure=failure, parked_on=())
     after = _moved(job, "queued", After(delay), state)
     return _leave(claim, after, commit_id, "reschedule")
 
@@ -144,7 +160,7 @@ def reschedule(claim: Claim, failure: Failure, *, delay: Ms, commit_id: str) -> 
 def give_back(claim: Claim, *, commit_id: str) -> Commit:
     """Put an attempt back that was not begun or was interrupted by a shutdown; it does not count."""
     job = claim.job
-    state = evolve(decode_job_state(job.state), parked_on=())
+    state = evolve(state_of(job), parked_on=())
     after = _moved(job, "queued", DUE_NOW, state, attempts=max(job.header.attempts - 1, 0))
     return _leave(claim, after, commit_id, "give-back")
 
@@ -153,7 +169,7 @@ def cancel(job: JobRecord, *, commit_id: str, now: Ms) -> Commit:
     """End a queued, parked or running job for good; a running one loses its lease in the same commit."""
     if job.header.status not in ("queued", "running"):
         raise Invalid(f"job {job.id!r}", f"is {job.header.status} and can no longer be canceled")
-    state = evolve(decode_job_state(job.state), reason="canceled", parked_on=())
+    state = evolve(state_of(job), reason="canceled", parked_on=())
     return Commit.unfenced(
         commit_id,
         Put(job, _moved(job, "canceled", None, state, ended_at=now)),
@@ -224,13 +240,19 @@ def _moved(
 
 def _finished_frame(claim: Claim, receipt: Stored, evidence: tuple[Evidence, ...], now: Ms) -> FrameRecord:
     frame = claim.frame
-    before = decode_frame_state(frame.state)
-    receipts = {**before.receipts, str(claim.job.header.round): receipt.ref}
+    receipts = {**_receipts_of(frame), str(claim.job.header.round): receipt.ref}
     return evolve(
         frame,
         header=evolve(frame.header, receipt=receipt.ref, ended_at=now),
         state=encode_frame_state(FrameState(evidence=evidence, receipts=receipts)),
     )
+
+
+def _receipts_of(frame: FrameRecord) -> dict[str, str]:
+    try:
+        return dict(decode_frame_state(frame.state).receipts)
+    except Corrupt:  # the receipts themselves are entries of their own
+        return {}
 
 
 def _audit(job: JobRecord, commit_id: str, verb: str, to: JobStatus) -> WriteOnce:

@@ -1,0 +1,1 @@
+"""The runtime: applications, durable contexts, workers, and the verbs of people."""

@@ -1,0 +1,50 @@
+"""Runners: the functions that work on frames, plain or ``async def``."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Awaitable, Callable
+from typing import Any, cast
+
+from nodeagent.records.answer import Answer
+from nodeagent.records.lease import Claim
+from nodeagent.rules.specs import FrameSpec, JobSpec
+from nodeagent.runtime.context import AsyncFrameContext, FrameContext, Recorder
+from nodeagent.runtime.failures import Permanent, Suspended
+
+Runner = Callable[[FrameContext], Answer] | Callable[[AsyncFrameContext], Awaitable[Answer]]
+
+
+def call_runner(runner: Runner, claim: Claim, job: JobSpec, frame: FrameSpec, recorder: Recorder) -> Answer:
+    """Run a runner on a claimed frame and return its answer; whatever it raises is raised."""
+    if inspect.iscoroutinefunction(runner):
+        answer: Any = _call_async(runner, AsyncFrameContext(claim, job, frame, recorder), recorder)
+    else:
+        answer = runner(cast("Any", FrameContext(claim, job, frame, recorder)))
+    if not isinstance(answer, Answer):
+        raise Permanent(f"the runner must return an Answer, but returned {type(answer).__name__}")
+    return answer
+
+
+def _call_async(runner: Callable[..., Any], context: AsyncFrameContext, recorder: Recorder) -> Any:
+    with asyncio.Runner() as loop:
+        return loop.run(_guarded(runner, context, recorder))
+
+
+async def _guarded(runner: Callable[..., Any], context: AsyncFrameContext, recorder: Recorder) -> Any:
+    """Cancel the runner when its frame is stopped from outside, and leave no body behind."""
+    loop = asyncio.get_running_loop()
+    body = asyncio.ensure_future(runner(context))
+    recorder.holding.on_stop(lambda: _cancel_soon(loop, body))
+    try:
+        return await body
+    except asyncio.CancelledError:
+        raise Suspended from None
+    finally:
+        await context.bodies_done(cancel=not recorder.holding.may_record())
+
+
+def _cancel_soon(loop: asyncio.AbstractEventLoop, body: asyncio.Future[Any]) -> None:
+    if not loop.is_closed():
+        loop.call_soon_threadsafe(body.cancel)

@@ -1,0 +1,151 @@
+"""The steps of one scope: what is recorded, what is running, what was asked for."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from concurrent.futures import Future
+from typing import TYPE_CHECKING, Final
+
+from attrs import frozen
+
+from nodeagent.errors import Diverged, Invalid
+from nodeagent.lossless import Json, decode, encode
+from nodeagent.records.ids import Key, Seq, check_id, check_int
+from nodeagent.records.journal import Entry, Scope
+from nodeagent.runtime.values import load_value
+
+if TYPE_CHECKING:
+    from nodeagent.backend import Backend
+
+STEP: Final = "step"
+PAGE: Final = 1_000
+MAX_STEP_BYTES: Final = 64 * 1024 * 1024
+
+
+@frozen
+class Recorded:
+    """The step was recorded before: this is its entry."""
+
+    entry: Entry
+
+
+@frozen
+class Running:
+    """Another caller is running the step: its result will be here."""
+
+    result: Future[bytes]
+
+
+@frozen
+class Fresh:
+    """Nobody has run the step: the caller runs it and settles it."""
+
+    key: Key
+    result: Future[bytes]
+
+
+Turn = Recorded | Running | Fresh
+
+
+class Steps:
+    """Tells each caller of a step whether to run it. Safe for threads and tasks.
+
+    Concurrent callers of one key share one execution. The same caller (a thread or a task) asking twice
+    for a name without an index is an error, because a loop would get its first result again and again.
+    """
+
+    def __init__(self, backend: Backend, scope: Scope, *, is_new: bool, round_token: int) -> None:
+        self._backend = backend
+        self.scope = scope
+        self._round_token = round_token
+        self._recorded: dict[Key, Entry] | None = {} if is_new else None
+        self._running: dict[Key, Future[bytes]] = {}
+        self._asked: dict[Key, set[object]] = {}
+        self._lock = threading.Lock()
+
+    def admit(self, name: str, index: int | None) -> Turn:
+        """Decide what the caller of this step does."""
+        key = _key(name, index)
+        with self._lock:
+            if self._recorded is None:
+                self._recorded = self._read()
+            self._note_caller(key, index)
+            if (entry := self._recorded.get(key)) is not None:
+                return Recorded(entry)
+            if (running := self._running.get(key)) is not None:
+                return Running(running)
+            fresh = Fresh(key, Future())
+            self._running[key] = fresh.result
+            return fresh
+
+    def settle(self, turn: Fresh, entry: Entry, data: bytes) -> None:
+        """Note that the store has answered: ``entry`` is what is recorded, ``data`` its bytes."""
+        with self._lock:
+            if self._recorded is not None:
+                self._recorded[turn.key] = entry
+            self._running.pop(turn.key, None)
+        turn.result.set_result(data)
+
+    def fail(self, turn: Fresh, error: BaseException) -> None:
+        """Note that nothing was recorded; whoever shares the execution gets the error too."""
+        with self._lock:
+            self._running.pop(turn.key, None)
+            self._asked.pop(turn.key, None)
+        turn.result.set_exception(error)
+
+    def bytes_of(self, entry: Entry) -> bytes:
+        """Return the bytes that a recorded step holds."""
+        if entry.kind != STEP:
+            raise Diverged(f"the step {entry.key!r} was recorded as a {entry.kind}; the runner's code has changed")
+        return load_value(self._backend, entry)
+
+    def check_all_asked(self) -> None:
+        """Raise :class:`Diverged` if this round recorded a step that the runner never asked for."""
+        recorded = self._recorded or {}
+        skipped = [k for k, e in recorded.items() if k not in self._asked and e.token > self._round_token]
+        if skipped:
+            raise Diverged(
+                f"the step {skipped[0]!r} was recorded earlier in this round, but the runner ended without asking"
+                " for it; a runner must ask for the same steps each time"
+            )
+
+    def _note_caller(self, key: Key, index: int | None) -> None:
+        caller = _caller()
+        callers = self._asked.setdefault(key, set())
+        if index is None and caller in callers:
+            raise Invalid(f"step {key[0]!r}", "is asked for twice by one caller; give each turn of a loop its index=")
+        callers.add(caller)
+
+    def _read(self) -> dict[Key, Entry]:
+        entries: dict[Key, Entry] = {}
+        after = Seq(0)
+        while True:
+            page = self._backend.journal.read(self.scope, after, PAGE)
+            entries.update((entry.key, entry) for entry in page.items)
+            if page.next is None or not page.items:
+                return entries
+            after = page.items[-1].seq
+
+
+def encoded(value: object) -> bytes:
+    """Encode a step's result. Raises :class:`~nodeagent.NotLossless` or :class:`~nodeagent.TooLarge`."""
+    return encode(value, max_bytes=MAX_STEP_BYTES)
+
+
+def decoded(data: bytes) -> Json:
+    """Return a fresh, detached value."""
+    return decode(data)
+
+
+def _key(name: str, index: int | None) -> Key:
+    check_id("a step's name", name)
+    return (name,) if index is None else (name, str(check_int("a step's index", index)))
+
+
+def _caller() -> object:
+    try:
+        task = asyncio.current_task()
+    except RuntimeError:
+        task = None
+    return threading.get_ident() if task is None else task

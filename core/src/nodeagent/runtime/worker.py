@@ -1,0 +1,257 @@
+"""The worker: claims jobs of its lanes in batches and works on N of them at once."""
+
+from __future__ import annotations
+
+import os
+import queue
+import socket
+import threading
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+from attrs import field, frozen
+
+from nodeagent.clock import Clock, HostClock
+from nodeagent.errors import BackendError, Invalid, OutcomeUnknown, Unavailable
+from nodeagent.ports import Subscription
+from nodeagent.records.ids import Ms
+from nodeagent.records.lease import Claims, Lanes, OneJob, Want
+from nodeagent.records.wake import Wake, Work
+from nodeagent.runtime.events import Observers
+from nodeagent.runtime.execution import Execution
+from nodeagent.runtime.holding import Holding
+from nodeagent.runtime.ids import new_id
+from nodeagent.runtime.insist import insist
+from nodeagent.runtime.keeper import Keeper
+from nodeagent.runtime.outcome import Outcome
+from nodeagent.runtime.runners import Runner
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from nodeagent.backend import Backend
+
+MAX_LANES: Final = 16
+SHORT_FRAME_SECONDS: Final = 0.05
+PREFETCH: Final = 4
+"""While frames are short, this many jobs per slot are claimed ahead, so that claims come in batches."""
+
+
+@frozen(kw_only=True)
+class WorkerOptions:
+    """How a worker works. A lease is renewed at a third of ``lease_ms``; ``poll_ms`` bounds an idle sleep."""
+
+    concurrency: int = 4
+    lease_ms: int = 60_000
+    poll_ms: int = 5_000
+    grace_ms: int = 10_000
+    holder: str = field(factory=lambda: f"{socket.gethostname()}/{os.getpid()}/{new_id()[:8]}")
+
+    def __attrs_post_init__(self) -> None:
+        """Refuse numbers that cannot work."""
+        for name, low in (("concurrency", 1), ("lease_ms", 100), ("poll_ms", 1), ("grace_ms", 0)):
+            value = getattr(self, name)
+            if type(value) is not int or value < low:
+                raise Invalid(name, f"must be an integer of at least {low}, but is {value!r}")
+
+
+class Worker:
+    """Claims, runs and leaves. Every name it claims under is random, so a restart never looks like its predecessor."""
+
+    def __init__(
+        self,
+        backend: Backend,
+        runners: Mapping[str, Runner],
+        *,
+        lanes: Sequence[str] = (),
+        options: WorkerOptions | None = None,
+        clock: Clock | None = None,
+        observers: Observers | None = None,
+    ) -> None:
+        self.backend = backend
+        self.options = options or WorkerOptions()
+        self._clock = clock or HostClock()
+        self._observers = observers or Observers()
+        self._lanes = _groups(lanes)
+        self._keeper = Keeper(backend, self._clock, self._observers)
+        self._execution = Execution(backend, runners, self._keeper, self._clock, self._observers)
+        self._wake = threading.Event()
+        self._stopping: str | None = None
+        self._held: set[Holding] = set()
+        self._begun: set[Holding] = set()
+        self._lock = threading.Lock()
+        self._ready: queue.SimpleQueue[Holding | None] = queue.SimpleQueue()
+        self._frame_seconds = 1.0
+
+    # -- one job -------------------------------------------------------------------------------------
+
+    def run_job(self, job_id: str) -> Outcome | None:
+        """Claim this job and work on it here; None if it cannot be claimed now."""
+        holdings, _ = self._claim(OneJob(job_id), 1)
+        for holding in holdings:
+            with self._lock:
+                self._held.add(holding)
+            return self._work(holding)
+        return None
+
+    def close(self) -> None:
+        """End the heartbeats."""
+        self._keeper.close()
+
+    # -- the loop ------------------------------------------------------------------------------------
+
+    def run(self, *, until_idle: bool = False, max_wait_ms: int | None = None) -> None:
+        """Work until :meth:`stop`, or (``until_idle``) until nothing becomes due within ``max_wait_ms``.
+
+        The default wait is twice the lease, so that it outlasts the leases of peers that died.
+        """
+        max_wait = 2 * self.options.lease_ms if max_wait_ms is None else max_wait_ms
+        threads = [
+            threading.Thread(target=self._slot, name=f"nodeagent-frame-{n}", daemon=True)
+            for n in range(self.options.concurrency)
+        ]
+        subscription = self._subscribe()
+        for thread in threads:
+            thread.start()
+        try:
+            self._loop(max_wait if until_idle else None)
+        finally:
+            self._wind_down(threads)
+            if subscription is not None:
+                subscription.close()
+            self._keeper.close()
+
+    def stop(self) -> None:
+        """Claim nothing more, give back what has not begun, and let frames finish within the grace time.
+
+        Safe to call from a signal handler.
+        """
+        self._stopping = self._stopping or "stop"
+        self._wake.set()
+
+    def _loop(self, max_wait: int | None) -> None:
+        while self._stopping is None:
+            self._wake.clear()
+            free = self._free()
+            next_due, now, found = self._claim_round(free) if free > 0 else (None, Ms(0), 1)
+            if found or self._stopping is not None:
+                if self._free() <= 0:
+                    self._clock.wait(self._wake, self.options.poll_ms / 1000)
+                continue
+            if max_wait is not None and not self._held and (next_due is None or next_due - now > max_wait):
+                return
+            wait_ms = self.options.poll_ms if next_due is None else min(next_due - now, self.options.poll_ms)
+            self._observers.emit("worker.idle", next_due=next_due)
+            self._clock.wait(self._wake, max(wait_ms, 1) / 1000)
+
+    def _claim_round(self, free: int) -> tuple[Ms | None, Ms, int]:
+        """Claim from each group of lanes in turn; return the earliest due time, now, and how many were claimed."""
+        due: list[Ms] = []
+        now, found = Ms(0), 0
+        for lanes in self._lanes:
+            holdings, claims = self._claim(lanes, free - found)
+            for holding in holdings:
+                with self._lock:
+                    self._held.add(holding)
+                self._ready.put(holding)
+            found += len(holdings)
+            if claims is not None:
+                now = claims.now
+                due += [claims.next_due] if claims.next_due is not None else []
+            if found >= free:
+                break
+        self._lanes = [*self._lanes[1:], *self._lanes[:1]]
+        return min(due, default=None), now, found
+
+    def _claim(self, want: Want, limit: int) -> tuple[list[Holding], Claims | None]:
+        claim_id, ttl = new_id(), self.options.lease_ms
+        asked_at = self._clock.monotonic()
+        try:
+            claims = insist(
+                lambda: self.backend.scheduler.claim(want, self.options.holder, ttl, claim_id, limit),
+                self._clock,
+                asked_at + ttl / 1000,
+            )
+        except (Unavailable, OutcomeUnknown):
+            self._observers.emit("store.unavailable")
+            if isinstance(want, OneJob):
+                raise
+            return [], None
+        holdings = []
+        for claim in claims.claims:
+            holding = Holding(claim, self._clock, asked_at=asked_at, ttl_ms=ttl)
+            # A repeated claim may answer with a lease that has run out: it is renewed before any body.
+            if claim.lease.expires_at > claims.now or self._keeper.renew(holding):
+                self._keeper.hold(holding)
+                holdings.append(holding)
+        return holdings, claims
+
+    # -- slots ---------------------------------------------------------------------------------------
+
+    def _slot(self) -> None:
+        while (holding := self._ready.get()) is not None:
+            if self._stopping is not None:
+                self._execution.give_back(holding)
+                self._forget(holding)
+                continue
+            self._work(holding)
+
+    def _work(self, holding: Holding) -> Outcome:
+        started = self._clock.monotonic()
+        with self._lock:
+            self._begun.add(holding)
+        try:
+            return self._execution.run(holding)
+        finally:
+            self._forget(holding)
+            self._frame_seconds += 0.2 * (self._clock.monotonic() - started - self._frame_seconds)
+
+    def _forget(self, holding: Holding) -> None:
+        with self._lock:
+            self._held.discard(holding)
+            self._begun.discard(holding)
+        self._wake.set()
+
+    def _free(self) -> int:
+        ahead = PREFETCH if self._frame_seconds < SHORT_FRAME_SECONDS else 1
+        capacity = self.options.concurrency * ahead
+        free = capacity - len(self._held)
+        # With jobs claimed ahead, wait until half of them are done: one claim for many jobs.
+        return free if ahead == 1 or free * 2 >= capacity else 0
+
+    def _wind_down(self, threads: list[threading.Thread]) -> None:
+        self._stopping = self._stopping or "idle"
+        self._observers.emit("worker.stopping", held=len(self._held))
+        for _ in threads:
+            self._ready.put(None)
+        until = self._clock.monotonic() + self.options.grace_ms / 1000
+        while self._held and self._clock.monotonic() < until:
+            self._wake.clear()
+            if self._held:
+                self._clock.wait(self._wake, until - self._clock.monotonic())
+        with self._lock:
+            begun = list(self._begun)
+        for holding in begun:
+            holding.stop("shutdown")
+        for thread in threads:
+            thread.join()
+
+    def _subscribe(self) -> Subscription | None:
+        capabilities = self.backend.capabilities
+        names = [name for lanes in self._lanes for name in lanes.names]
+        if not capabilities.wakeups_work or not names:
+            return None
+        try:
+            return self.backend.wakeups.subscribe([Work(name) for name in names], self._hint)
+        except BackendError:
+            return None
+
+    def _hint(self, _: Wake) -> None:
+        self._wake.set()
+
+
+def _groups(lanes: Sequence[str]) -> list[Lanes]:
+    names = list(dict.fromkeys(lanes))
+    return [Lanes(names=tuple(names[at : at + MAX_LANES])) for at in range(0, len(names), MAX_LANES)]
+
+
