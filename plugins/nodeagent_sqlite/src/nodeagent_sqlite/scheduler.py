@@ -1,0 +1,268 @@
+"""Claiming jobs.
+
+A job can be claimed from one millisecond on: the later of its ``run_after`` and the expiry of its lease, if it has one.
+Idle workers only read: a claim takes the write lock when a look at one state of the file shows that something is
+claimable, and decides anew in its atom what it takes.
+"""
+
+from __future__ import annotations
+
+import heapq
+import json
+import sqlite3
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Any, Final
+
+from attrs import evolve, frozen
+
+from nodeagent import (
+    Claim,
+    Claims,
+    Corrupt,
+    FrameRecord,
+    JobHeader,
+    JobRecord,
+    Lanes,
+    Lease,
+    Ms,
+    Peek,
+    Want,
+    encode_key,
+)
+from nodeagent_sqlite import leases, statements
+from nodeagent_sqlite.connection import SqliteConnection
+from nodeagent_sqlite.limits import check_ttl
+from nodeagent_sqlite.records import FRAME, JOB, later
+from nodeagent_sqlite.writer import undone_if_refused
+
+SQL: Final = statements.load("scheduler")
+_JOB_COLUMNS: Final = 19
+_ABOVE_ALL: Final = 2**31
+_ALWAYS: Final = -1
+"""Before every time."""
+
+
+@frozen
+class _Found:
+    """A claimable job, whole, and the number of its row."""
+
+    number: int
+    job: JobRecord
+    frame: FrameRecord
+
+
+class SqliteScheduler:
+    """Hands out jobs under leases."""
+
+    def __init__(self, connection: SqliteConnection) -> None:
+        self._database = connection.database
+        self._namespace_id = connection.namespace_id
+        self._clock = connection.clock
+
+    def claim(self, want: Want, holder: str, ttl_ms: int, claim_id: str, limit: int = 1) -> Claims:
+        """Claim up to ``limit`` jobs, or return again what this claim still holds."""
+        check_ttl(ttl_ms)
+        nothing = self._database.snapshot(lambda c: self._nothing(c, want, claim_id))
+        if nothing is not None:
+            return nothing
+
+        def atom(connection: sqlite3.Connection) -> Claims:
+            look = _Look(connection, self._namespace_id, want, self._clock.now())
+            return undone_if_refused(connection, lambda: _claim(look, holder, ttl_ms, claim_id, limit))
+
+        return self._database.write(atom)
+
+    def _nothing(self, connection: sqlite3.Connection, want: Want, claim_id: str) -> Claims | None:
+        """Return the answer to a claim that finds nothing, without a lock, or None if it may find something."""
+        look = _Look(connection, self._namespace_id, want, self._clock.now())
+        due = look.next_due(_ALWAYS)
+        if (due is not None and due <= look.now) or look.is_repeated(claim_id):
+            return None
+        return Claims(claims=(), next_due=due, now=look.now)
+
+    def peek(self, want: Want, limit: int = 1) -> Peek:
+        """Return what a claim would return; ``next_due`` is about the jobs that it would leave."""
+
+        def query(connection: sqlite3.Connection) -> Peek:
+            look = _Look(connection, self._namespace_id, want, self._clock.now())
+            found, has_more = look.claimable(limit)
+            taken = [each.number for each in found]
+            due = look.next_due(_ALWAYS if has_more else look.now, taken)
+            headers = tuple(each.job.header for each in found)
+            return Peek(jobs=headers, next_due=due, now=look.now)
+
+        return self._database.snapshot(query)
+
+
+def _claim(look: _Look, holder: str, ttl_ms: int, claim_id: str, limit: int) -> Claims:
+    repeated = look.held_by(claim_id)
+    if repeated:
+        return Claims(claims=repeated, next_due=look.next_due(_ALWAYS), now=look.now)
+    found, has_more = look.claimable(limit)
+    claims = tuple(look.take(each, holder, ttl_ms, claim_id) for each in found)
+    due = look.next_due(_ALWAYS if has_more else look.now)
+    return Claims(claims=claims, next_due=due, now=look.now)
+
+
+class _Look:
+    """One look at the jobs that somebody wants, at one time and one state of the file."""
+
+    def __init__(self, connection: sqlite3.Connection, namespace_id: int, want: Want, now: Ms) -> None:
+        self._connection = connection
+        self._namespace_id = namespace_id
+        self._want = want
+        self.now = now
+
+    # --- what can be claimed --------------------------------------------------------------------
+
+    def claimable(self, limit: int) -> tuple[list[_Found], bool]:
+        """Return up to ``limit`` claimable jobs in claim order, and whether there are more."""
+        numbers = self._one() if not isinstance(self._want, Lanes) else self._in_lanes(limit + 1)
+        readable = (each for each in map(self._whole, numbers) if each is not None)
+        found = list(islice(readable, limit + 1))
+        return found[:limit], len(found) > limit
+
+    def _one(self) -> Iterator[int]:
+        row = self._one_row()
+        if row is not None and max(row[1], row[2] or 0) <= self.now:
+            yield row[0]
+
+    def _one_row(self) -> tuple[int, int, int | None] | None:
+        assert not isinstance(self._want, Lanes)  # noqa: S101 - for the type checker
+        job_id = self._want.job_id
+        key = (self._namespace_id, job_id, encode_key(("job", job_id)))
+        row: tuple[int, int, int | None] | None = self._connection.execute(SQL["one_job"], key).fetchone()
+        return row
+
+    def _in_lanes(self, limit: int) -> Iterator[int]:
+        for lane in self._lanes():
+            merged = heapq.merge(self._ready(lane), self._abandoned(lane, limit), key=_order)
+            yield from (row[4] for row in merged)
+
+    def _lanes(self) -> tuple[str, ...]:
+        return self._want.names if isinstance(self._want, Lanes) else ()
+
+    def _ready(self, lane: str) -> Iterator[tuple[Any, ...]]:
+        priority = _ABOVE_ALL
+        while True:
+            place = (self._namespace_id, lane, priority)
+            row = self._connection.execute(SQL["next_priority"], place).fetchone()
+            if row is None:
+                return
+            (priority,) = row
+            asked = (self._namespace_id, lane, priority, self.now)
+            yield from self._connection.execute(SQL["ready"], asked)
+
+    def _abandoned(self, lane: str, limit: int) -> list[tuple[Any, ...]]:
+        asked = (self._namespace_id, lane, self.now, limit)
+        return self._connection.execute(SQL["abandoned"], asked).fetchall()
+
+    def _whole(self, number: int) -> _Found | None:
+        """Return a job with its frame; None if either is missing or unreadable, which nobody can work on."""
+        row = self._connection.execute(SQL["whole_job"], (number,)).fetchone()
+        if row is None:
+            return None
+        try:
+            return _Found(number, JOB.whole(row[:_JOB_COLUMNS]), FRAME.whole(row[_JOB_COLUMNS:]))
+        except Corrupt:
+            return None
+
+    # --- claiming -------------------------------------------------------------------------------
+
+    def take(self, found: _Found, holder: str, ttl_ms: int, claim_id: str) -> Claim:
+        """Lease a job and write that it runs."""
+        header = found.job.header
+        lease = self._lease(header, holder, ttl_ms, claim_id)
+        self._connection.execute(SQL["mark_running"], (claim_id, lease.token, found.number))
+        running = evolve(
+            header,
+            version=header.version.next(claim_id),
+            status="running",
+            attempts=header.attempts + 1,
+            token=lease.token,
+        )
+        return Claim(lease=lease, job=evolve(found.job, header=running), frame=found.frame)
+
+    def _lease(self, header: JobHeader, holder: str, ttl_ms: int, claim_id: str) -> Lease:
+        expires_at = later(self.now, ttl_ms)
+        columns = {
+            "namespace_id": self._namespace_id,
+            "resource": encode_key(header.resource),
+            "kind": "job",
+            "lane": header.lane,
+            "job_id": header.id,
+            "holder": holder,
+            "claim_id": claim_id,
+            "now": self.now,
+            "expires_at": expires_at,
+        }
+        ((token,),) = self._connection.execute(leases.SQL["take"], columns).fetchall()
+        return Lease(
+            resource=header.resource,
+            holder=holder,
+            token=token,
+            claim_id=claim_id,
+            acquired_at=self.now,
+            expires_at=expires_at,
+        )
+
+    def is_repeated(self, claim_id: str) -> bool:
+        """Say whether the claim still holds something."""
+        key = (self._namespace_id, claim_id)
+        return self._connection.execute(SQL["held_by_claim"], key).fetchone() is not None
+
+    def held_by(self, claim_id: str) -> tuple[Claim, ...]:
+        """Return what the claim took before and nobody took from it, as it is stored now."""
+        key = (self._namespace_id, claim_id)
+        rows = self._connection.execute(SQL["held_by_claim"], key).fetchall()
+        pairs = [(leases.lease_of(row[:6]), self._whole(row[6])) for row in rows]
+        claims = [Claim(lease=lease, job=f.job, frame=f.frame) for lease, f in pairs if f is not None]
+        return tuple(sorted(claims, key=lambda claim: self._claim_order(claim.job.header)))
+
+    def _claim_order(self, header: JobHeader) -> tuple[int, int, int, int, str]:
+        lanes = self._lanes()
+        place = lanes.index(header.lane) if header.lane in lanes else len(lanes)
+        due = getattr(header.run_after, "ms", 0)
+        return (place, -header.priority, due, header.created_at, header.id)
+
+    # --- when to look again ---------------------------------------------------------------------
+
+    def next_due(self, later_than: int, without: Iterable[int] = ()) -> Ms | None:
+        """Return when the first wanted job becomes claimable later than that, None if none does by itself."""
+        if not isinstance(self._want, Lanes):
+            row = self._one_row()
+            times = [] if row is None or row[0] in without else [max(row[1], row[2] or 0)]
+        else:
+            excluded = json.dumps(list(without))
+            times = [
+                time
+                for lane in self._want.names
+                for time in (
+                    self._next_ready(lane, later_than, excluded),
+                    self._next_expiry(lane, later_than, excluded),
+                )
+                if time is not None
+            ]
+        return min((Ms(time) for time in times if time > later_than), default=None)
+
+    def _next_ready(self, lane: str, later_than: int, excluded: str) -> int | None:
+        asked = (self._namespace_id, lane, later_than, excluded)
+        time: int | None = self._connection.execute(SQL["next_ready"], asked).fetchone()[0]
+        return time
+
+    def _next_expiry(self, lane: str, later_than: int, excluded: str) -> int | None:
+        asked = (self._namespace_id, lane, excluded)
+        best: int | None = None
+        for expires_at, run_after in self._connection.execute(SQL["held_in_lane"], asked):
+            if best is not None and expires_at >= best:
+                break
+            time = max(expires_at, run_after)
+            if time > later_than and (best is None or time < best):
+                best = time
+        return best
+
+
+def _order(row: tuple[Any, ...]) -> tuple[Any, ...]:
+    priority, run_after, created_at, name, _ = row
+    return (-priority, run_after, created_at, name)

@@ -1,0 +1,235 @@
+"""Group commit: concurrent writers of a process share one transaction.
+
+A durable commit costs a sync of the disk, whoever shares it. So a writer puts its *atom* into a queue. Whoever
+finds nobody at work *leads*: it takes the write lock of the file, performs every atom that is queued by then,
+commits once, answers everybody, and hands the lead to the next in the queue. An idle caller leads at once and
+commits in its own thread: nothing is handed over, so nothing waits for a thread to wake up.
+
+An atom is a function of the connection that either does all its work or raises and leaves nothing behind
+(:func:`undone_if_refused`), so a refused one disturbs nobody who shares its transaction. Nobody is answered
+before the commit is durable.
+"""
+
+from __future__ import annotations
+
+import _thread
+import sqlite3
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import Any, Final, Generic, Protocol, TypeVar
+
+from nodeagent import BackendError, Unavailable
+from nodeagent_sqlite.faults import after_commit, translated
+from nodeagent_sqlite.waiting import patiently
+
+T = TypeVar("T")
+
+MAX_GROUP: Final = 256
+"""How many atoms share a commit at most: the first must not wait for the last without bound."""
+
+Atom = Callable[[sqlite3.Connection], T]
+
+
+class Source(Protocol):
+    """Where a writer's connection comes from."""
+
+    path: str
+
+    def take_writer(self) -> sqlite3.Connection:
+        """Return the connection for writing, opened if need be; nobody else uses it until it is given back."""
+        ...
+
+    def give_writer(self, *, is_sound: bool) -> None:
+        """Give it back; one that is not sound is replaced."""
+        ...
+
+
+def undone_if_refused(connection: sqlite3.Connection, work: Callable[[], T]) -> T:
+    """Perform ``work`` of several statements as an atom: what it wrote is undone if it raises."""
+    connection.execute("SAVEPOINT atom")
+    try:
+        result = work()
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK TO atom")
+            connection.execute("RELEASE atom")
+        raise
+    connection.execute("RELEASE atom")
+    return result
+
+
+class _Caller(Generic[T]):
+    """One waiting caller: its atom, and how it ended."""
+
+    __slots__ = ("atom", "deadline", "error", "gate", "is_done", "is_next", "result")
+
+    def __init__(self, atom: Atom[T], deadline: float) -> None:
+        self.atom = atom
+        self.deadline = deadline
+        self.gate: Any = None
+        self.is_done = False
+        self.is_next = False
+        self.result: Any = None
+        self.error: BaseException | None = None
+
+
+class Writer:
+    """The queue of one process for one file."""
+
+    def __init__(self, source: Source, busy_timeout: float) -> None:
+        self._source = source
+        self._busy_timeout = busy_timeout
+        self._mutex = threading.Lock()
+        self._queue: deque[_Caller[Any]] = deque()
+        self._is_led = False
+
+    def run(self, atom: Atom[T]) -> T:
+        """Return the atom's result once it is durable, or raise what it raised.
+
+        Raises:
+            Unavailable: nothing was applied.
+            OutcomeUnknown: the commit failed in a way that leaves it open.
+
+        """
+        caller = _Caller(atom, time.monotonic() + self._busy_timeout)
+        with self._mutex:
+            self._queue.append(caller)
+            leads = not self._is_led
+            self._is_led = True
+            if not leads:
+                caller.gate = _thread.allocate_lock()
+                caller.gate.acquire()
+        if not leads:
+            self._follow(caller)
+        if not caller.is_done:
+            self._lead(caller)
+        if caller.error is not None:
+            raise caller.error
+        result: T = caller.result
+        return result
+
+    def _follow(self, caller: _Caller[Any]) -> None:
+        """Wait until a leader has answered, or the lead is ours."""
+        try:
+            caller.gate.acquire()
+        except BaseException:
+            # Interrupted: leave the queue if nobody has begun, and never let the lead die with us.
+            with self._mutex:
+                if caller in self._queue:
+                    self._queue.remove(caller)
+                if caller.is_next:
+                    self._hand_on()
+            raise
+
+    def _lead(self, own: _Caller[Any]) -> None:
+        group: list[_Caller[Any]] = []
+        try:
+            self._commit(own, group)
+        except BaseException as error:
+            failure = error if isinstance(error, Exception) else None
+            self._fail(group, failure)
+            if failure is None:
+                raise
+        finally:
+            for caller in group:
+                caller.is_done = True
+            with self._mutex:
+                self._hand_on()
+            for caller in group:
+                if caller.gate is not None:
+                    caller.gate.release()
+
+    def _commit(self, own: _Caller[Any], group: list[_Caller[Any]]) -> None:
+        """Perform one group; ``group`` says who is to be answered, whatever happens."""
+        try:
+            connection = self._source.take_writer()
+        except BaseException:
+            group += self._expired(own)
+            raise
+        is_sound = False
+        try:
+            self._begin(connection, own, group)
+            group += self._drained()
+            for caller in group:
+                self._perform(connection, caller)
+            self._seal(connection)
+            is_sound = True
+        finally:
+            is_sound = is_sound or _rolled_back(connection)
+            self._source.give_writer(is_sound=is_sound)
+
+    def _begin(self, connection: sqlite3.Connection, own: _Caller[Any], group: list[_Caller[Any]]) -> None:
+        try:
+            try:
+                connection.execute("BEGIN IMMEDIATE")
+            except sqlite3.OperationalError:
+                patiently(lambda: connection.execute("BEGIN IMMEDIATE"), own.deadline)
+        except BaseException as error:
+            group += self._expired(own)
+            if isinstance(error, sqlite3.Error):
+                raise translated(error, self._source.path) from error
+            raise
+
+    def _perform(self, connection: sqlite3.Connection, caller: _Caller[Any]) -> None:
+        try:
+            caller.result = caller.atom(connection)
+        except sqlite3.Error as error:
+            caller.error = translated(error, self._source.path)
+            caller.error.__cause__ = error
+            if not connection.in_transaction:
+                # SQLite gave up the whole transaction: what the others did is gone as well.
+                raise caller.error from error
+        except Exception as error:  # noqa: BLE001 - a refusal, or a fault that is the caller's alone
+            caller.error = error
+
+    def _seal(self, connection: sqlite3.Connection) -> None:
+        try:
+            connection.execute("COMMIT")
+        except sqlite3.Error as error:
+            raise after_commit(error, self._source.path) from error
+
+    def _fail(self, group: list[_Caller[Any]], error: Exception | None) -> None:
+        """Answer everybody of a group that was not committed; each gets an error of its own."""
+        for caller in group:
+            if error is None:
+                caller.error = Unavailable("the thread that wrote was interrupted; try again")
+            elif isinstance(error, BackendError):
+                caller.error = type(error)(*error.args)
+                caller.error.__cause__ = error
+            else:
+                caller.error = error
+
+    def _drained(self) -> list[_Caller[Any]]:
+        queue = self._queue
+        with self._mutex:
+            return [queue.popleft() for _ in range(min(len(queue), MAX_GROUP))]
+
+    def _expired(self, own: _Caller[Any]) -> list[_Caller[Any]]:
+        """Take the leader, and those who have waited as long as it, out of the queue."""
+        now = time.monotonic()
+        with self._mutex:
+            gone = [each for each in self._queue if each is own or each.deadline <= now]
+            for caller in gone:
+                self._queue.remove(caller)
+        return gone
+
+    def _hand_on(self) -> None:
+        """Give the lead to the first in the queue, if there is one. The mutex is held."""
+        if not self._queue:
+            self._is_led = False
+            return
+        following = self._queue[0]
+        following.is_next = True
+        following.gate.release()
+
+
+def _rolled_back(connection: sqlite3.Connection) -> bool:
+    """End a failed transaction; return whether the connection is good for another."""
+    try:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+    except sqlite3.Error:
+        return False
+    return True
