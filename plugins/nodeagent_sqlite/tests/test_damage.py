@@ -10,6 +10,7 @@ from collections.abc import Callable
 import pytest
 from plugins.nodeagent_sqlite.tests.sqlite_lab import (
     LANE,
+    Opener,
     Store,
     audit,
     finished,
@@ -35,6 +36,7 @@ from nodeagent import (
     Topic,
     Unavailable,
 )
+from nodeagent.testing import ManualClock
 from nodeagent_sqlite.faults import after_commit, translated
 
 DAMAGES = {
@@ -90,6 +92,23 @@ def test_a_job_that_nobody_can_work_on_is_passed_over(store: Store, statement: s
     idle = store.scheduler.claim(wanted, "me", 9, "b")
     assert idle.next_due is not None
     assert idle.next_due > idle.now
+
+
+def test_damaged_jobs_of_dead_holders_stand_in_nobodys_way(opened: Opener) -> None:
+    """However many leases of unreadable jobs expire, the readable ones behind them are claimed."""
+    clock = ManualClock()
+    store = opened(clock=clock)
+    for number in range(6):
+        store.enqueue(f"j{number}")
+    wanted = Lanes(names=(LANE,))
+    store.scheduler.claim(wanted, "dead", 10, "a", limit=6)
+    for number in range(5):
+        damage(store, f"UPDATE jobs SET status = 'asleep' WHERE id = 'j{number}'")  # noqa: S608
+    clock.advance(10)
+
+    claims = store.scheduler.claim(wanted, "me", 10, "b")
+
+    assert [claim.job.id for claim in claims.claims] == ["j5"]
 
 
 def test_a_digest_that_does_not_fit_is_corrupt(store: Store) -> None:

@@ -156,6 +156,28 @@ def test_an_interrupted_leader_leaves_nobody_waiting(store: Store) -> None:
     assert store.transactions.commit(step(claim, "a")).seqs == (1,)
 
 
+def test_an_interrupted_commit_is_open(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C just after COMMIT: the others must ask again with the same id, and are told that they are duplicates."""
+    claim = store.held()
+    writer = store.connection.database._writer
+    seal = writer._seal
+
+    def sealed_and_interrupted(connection: sqlite3.Connection) -> None:
+        seal(connection)
+        if connection.execute("SELECT 1 FROM journal WHERE key LIKE '%k%'").fetchone():
+            raise KeyboardInterrupt
+
+    steps = [step(claim, f"k{i}") for i in range(4)]
+    with monkeypatch.context() as patch:
+        patch.setattr(writer, "_seal", sealed_and_interrupted)
+        answers = Gathered(store).run([partial(store.transactions.commit, each) for each in steps])
+    repeated = [store.transactions.commit(each) for each in steps]
+
+    told = [type(answer).__name__ for answer in answers]
+    assert sorted(told) == ["KeyboardInterrupt", *["OutcomeUnknown"] * 3]
+    assert all(answer.duplicate for answer in repeated)
+
+
 def test_a_commit_of_many_is_one_transaction(store: Store) -> None:
     """Independent commits given together share a commit, and each is an atom of its own."""
     claim = store.held()

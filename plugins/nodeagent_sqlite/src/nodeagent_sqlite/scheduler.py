@@ -1,8 +1,8 @@
 """Claiming jobs.
 
 A job can be claimed from one millisecond on: the later of its ``run_after`` and the expiry of its lease, if it has one.
-Idle workers only read: a claim takes the write lock when a look at one state of the file shows that something is
-claimable, and decides anew in its atom what it takes.
+Idle workers only read: after a claim that found nothing, the next one takes the write lock only when a look at one
+state of the file shows that something is claimable, and decides anew in its atom what it takes.
 """
 
 from __future__ import annotations
@@ -59,19 +59,23 @@ class SqliteScheduler:
         self._database = connection.database
         self._namespace_id = connection.namespace_id
         self._clock = connection.clock
+        self._is_busy = False
 
     def claim(self, want: Want, holder: str, ttl_ms: int, claim_id: str, limit: int = 1) -> Claims:
         """Claim up to ``limit`` jobs, or return again what this claim still holds."""
         check_ttl(ttl_ms)
-        nothing = self._database.snapshot(lambda c: self._nothing(c, want, claim_id))
-        if nothing is not None:
-            return nothing
+        if not self._is_busy:
+            nothing = self._database.snapshot(lambda c: self._nothing(c, want, claim_id))
+            if nothing is not None:
+                return nothing
 
         def atom(connection: sqlite3.Connection) -> Claims:
             look = _Look(connection, self._namespace_id, want, self._clock.now())
             return undone_if_refused(connection, lambda: _claim(look, holder, ttl_ms, claim_id, limit))
 
-        return self._database.write(atom)
+        claims = self._database.write(atom)
+        self._is_busy = bool(claims.claims)
+        return claims
 
     def _nothing(self, connection: sqlite3.Connection, want: Want, claim_id: str) -> Claims | None:
         """Return the answer to a claim that finds nothing, without a lock, or None if it may find something."""
@@ -117,11 +121,11 @@ class _Look:
     # --- what can be claimed --------------------------------------------------------------------
 
     def claimable(self, limit: int) -> tuple[list[_Found], bool]:
-        """Return up to ``limit`` claimable jobs in claim order, and whether there are more."""
-        numbers = self._one() if not isinstance(self._want, Lanes) else self._in_lanes(limit + 1)
+        """Return up to ``limit`` claimable jobs in claim order, and whether there seem to be more."""
+        numbers = self._one() if not isinstance(self._want, Lanes) else self._in_lanes()
         readable = (each for each in map(self._whole, numbers) if each is not None)
-        found = list(islice(readable, limit + 1))
-        return found[:limit], len(found) > limit
+        found = list(islice(readable, limit))
+        return found, next(numbers, None) is not None
 
     def _one(self) -> Iterator[int]:
         row = self._one_row()
@@ -135,9 +139,9 @@ class _Look:
         row: tuple[int, int, int | None] | None = self._connection.execute(SQL["one_job"], key).fetchone()
         return row
 
-    def _in_lanes(self, limit: int) -> Iterator[int]:
+    def _in_lanes(self) -> Iterator[int]:
         for lane in self._lanes():
-            merged = heapq.merge(self._ready(lane), self._abandoned(lane, limit), key=_order)
+            merged = heapq.merge(self._ready(lane), self._abandoned(lane), key=_order)
             yield from (row[4] for row in merged)
 
     def _lanes(self) -> tuple[str, ...]:
@@ -154,9 +158,8 @@ class _Look:
             asked = (self._namespace_id, lane, priority, self.now)
             yield from self._connection.execute(SQL["ready"], asked)
 
-    def _abandoned(self, lane: str, limit: int) -> list[tuple[Any, ...]]:
-        asked = (self._namespace_id, lane, self.now, limit)
-        return self._connection.execute(SQL["abandoned"], asked).fetchall()
+    def _abandoned(self, lane: str) -> Iterator[tuple[Any, ...]]:
+        return self._connection.execute(SQL["abandoned"], (self._namespace_id, lane, self.now))
 
     def _whole(self, number: int) -> _Found | None:
         """Return a job with its frame; None if either is missing or unreadable, which nobody can work on."""

@@ -20,7 +20,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, Final, Generic, Protocol, TypeVar
 
-from nodeagent import BackendError, Unavailable
+from nodeagent import BackendError, OutcomeUnknown, Unavailable
 from nodeagent_sqlite.faults import after_commit, translated
 from nodeagent_sqlite.waiting import patiently
 
@@ -61,16 +61,18 @@ def undone_if_refused(connection: sqlite3.Connection, work: Callable[[], T]) -> 
 
 
 class _Caller(Generic[T]):
-    """One waiting caller: its atom, and how it ended."""
+    """One waiting caller: its atom, how it ended, and, while it leads, whom it has to answer."""
 
-    __slots__ = ("atom", "deadline", "error", "gate", "is_done", "is_next", "result")
+    __slots__ = ("atom", "deadline", "error", "gate", "group", "is_done", "is_sealing", "leads", "result")
 
     def __init__(self, atom: Atom[T], deadline: float) -> None:
         self.atom = atom
         self.deadline = deadline
         self.gate: Any = None
+        self.leads = False
+        self.group: list[_Caller[Any]] = []
+        self.is_sealing = False
         self.is_done = False
-        self.is_next = False
         self.result: Any = None
         self.error: BaseException | None = None
 
@@ -94,52 +96,49 @@ class Writer:
 
         """
         caller = _Caller(atom, time.monotonic() + self._busy_timeout)
-        with self._mutex:
-            self._queue.append(caller)
-            leads = not self._is_led
-            self._is_led = True
-            if not leads:
-                caller.gate = _thread.allocate_lock()
-                caller.gate.acquire()
-        if not leads:
-            self._follow(caller)
-        if not caller.is_done:
-            self._lead(caller)
+        try:
+            self._join(caller)
+            if caller.gate is not None:
+                caller.gate.acquire()  # until a leader has answered, or the lead is ours
+            if not caller.is_done:
+                self._lead(caller)
+        except BaseException:
+            self._leave(caller)
+            raise
         if caller.error is not None:
             raise caller.error
         result: T = caller.result
         return result
 
-    def _follow(self, caller: _Caller[Any]) -> None:
-        """Wait until a leader has answered, or the lead is ours."""
-        try:
-            caller.gate.acquire()
-        except BaseException:
-            # Interrupted: leave the queue if nobody has begun, and never let the lead die with us.
-            with self._mutex:
-                if caller in self._queue:
-                    self._queue.remove(caller)
-                if caller.is_next:
-                    self._hand_on()
-            raise
+    def _join(self, caller: _Caller[Any]) -> None:
+        """Stand in the queue; the lead is ours at once if nobody has it."""
+        with self._mutex:
+            if self._is_led:
+                caller.gate = _thread.allocate_lock()
+                caller.gate.acquire()
+            else:
+                self._is_led = caller.leads = True
+            self._queue.append(caller)
+
+    def _leave(self, caller: _Caller[Any]) -> None:
+        """Clean up behind an interrupted thread: nobody may wait for ever for what it will not do."""
+        with self._mutex:
+            if caller in self._queue:
+                self._queue.remove(caller)
+            self._hand_on(caller)
+        self._fail(caller, None)
+        self._answer(caller.group)
 
     def _lead(self, own: _Caller[Any]) -> None:
-        group: list[_Caller[Any]] = []
         try:
-            self._commit(own, group)
-        except BaseException as error:
-            failure = error if isinstance(error, Exception) else None
-            self._fail(group, failure)
-            if failure is None:
-                raise
-        finally:
-            for caller in group:
-                caller.is_done = True
-            with self._mutex:
-                self._hand_on()
-            for caller in group:
-                if caller.gate is not None:
-                    caller.gate.release()
+            self._commit(own, own.group)
+        except Exception as error:  # noqa: BLE001 - everybody of the group is told
+            self._fail(own, error)
+        for caller in own.group:
+            caller.is_done = True
+        with self._mutex:
+            self._hand_on(own)
+        self._answer(own.group)
 
     def _commit(self, own: _Caller[Any], group: list[_Caller[Any]]) -> None:
         """Perform one group; ``group`` says who is to be answered, whatever happens."""
@@ -154,6 +153,7 @@ class Writer:
             group += self._drained()
             for caller in group:
                 self._perform(connection, caller)
+            own.is_sealing = True
             self._seal(connection)
             is_sound = True
         finally:
@@ -190,16 +190,24 @@ class Writer:
         except sqlite3.Error as error:
             raise after_commit(error, self._source.path) from error
 
-    def _fail(self, group: list[_Caller[Any]], error: Exception | None) -> None:
-        """Answer everybody of a group that was not committed; each gets an error of its own."""
-        for caller in group:
+    def _fail(self, own: _Caller[Any], error: Exception | None) -> None:
+        """Give an error of its own to everybody of a group that was not committed; None: it was interrupted."""
+        for caller in own.group:
+            if caller.is_done:
+                continue
             if error is None:
-                caller.error = Unavailable("the thread that wrote was interrupted; try again")
+                caller.error = _interrupted(own)
             elif isinstance(error, BackendError):
                 caller.error = type(error)(*error.args)
                 caller.error.__cause__ = error
             else:
                 caller.error = error
+            caller.is_done = True
+
+    def _answer(self, group: list[_Caller[Any]]) -> None:
+        for caller in group:
+            if caller.gate is not None and caller.gate.locked():
+                caller.gate.release()
 
     def _drained(self) -> list[_Caller[Any]]:
         queue = self._queue
@@ -215,14 +223,22 @@ class Writer:
                 self._queue.remove(caller)
         return gone
 
-    def _hand_on(self) -> None:
-        """Give the lead to the first in the queue, if there is one. The mutex is held."""
-        if not self._queue:
-            self._is_led = False
+    def _hand_on(self, own: _Caller[Any]) -> None:
+        """Give the lead, if it is ours, to the first in the queue, if there is one. The mutex is held."""
+        if not own.leads:
             return
-        following = self._queue[0]
-        following.is_next = True
-        following.gate.release()
+        own.leads = False
+        self._is_led = bool(self._queue)
+        if self._queue:
+            following = self._queue[0]
+            following.leads = True
+            following.gate.release()
+
+
+def _interrupted(own: _Caller[Any]) -> BackendError:
+    if own.is_sealing:
+        return OutcomeUnknown("the thread that committed was interrupted; send it again with the same id")
+    return Unavailable("the thread that wrote was interrupted, so nothing was applied; try again")
 
 
 def _rolled_back(connection: sqlite3.Connection) -> bool:

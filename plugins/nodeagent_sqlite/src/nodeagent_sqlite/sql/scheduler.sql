@@ -31,8 +31,7 @@ FROM leases l INDEXED BY leases_held
 CROSS JOIN jobs j ON j.namespace_id = l.namespace_id AND j.id = l.job_id
 WHERE l.namespace_id = ?1 AND l.kind = 'job' AND l.lane = ?2 AND l.state = 'held'
   AND l.expires_at <= ?3 AND j.run_after <= ?3
-ORDER BY j.priority DESC, j.run_after, j.created_at, j.id
-LIMIT ?4;
+ORDER BY j.priority DESC, j.run_after, j.created_at, j.id;
 
 -- name: whole_job
 -- A job and its frame, whole.
