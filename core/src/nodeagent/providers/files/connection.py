@@ -23,7 +23,7 @@ CAPABILITIES: Final = Capabilities(
 class FilesSettings:
     """``path`` is the folder that holds the artifacts of all namespaces; it is made if needed."""
 
-    path: str = ".nodeagent/artifacts"
+    path: Path = field(default=Path(".nodeagent/artifacts"), converter=Path)
 
 
 @define(eq=False)
@@ -39,7 +39,7 @@ class FilesConnection:
         """Make the folder, so that a wrong path is told at once; a later ``chdir`` does not move it."""
         if not isinstance(settings, FilesSettings):
             raise TypeError(f"expected FilesSettings, found {type(settings).__name__}")
-        folder = Path(settings.path).absolute() / folder_of(namespace)
+        folder = settings.path.absolute() / folder_of(namespace)
         with told(folder):
             make_folder(folder)
         return cls(folder, HostClock() if clock is None else clock)

@@ -16,7 +16,7 @@ _LITTLE: Final = 100 * 1024 * 1024
 
 def checks(settings: FilesSettings) -> list[Check]:
     """Look at the folder; change nothing."""
-    path = Path(settings.path).absolute()
+    path = settings.path.absolute()
     if not path.is_dir():
         return [
             Check(

@@ -108,7 +108,7 @@ class Seats:
         """
         for resource in list(self.current):
             self.revoke(resource)
-        marks = [seat.mark for seat in self.rows.values()]
-        self.floor = max(self.floor + LOST_WRITES, *(mark + LOST_WRITES for mark in marks), now * 1000)
+        highest = max((seat.mark for seat in self.rows.values()), default=0)
+        self.floor = max(max(self.floor, highest) + LOST_WRITES, min(now * 1000, LAST_MS // 2))
         for seat in self.rows.values():
             seat.mark = self.floor

@@ -1,0 +1,1 @@
+"""Benchmarks: ratios to raw floors, measured in one run."""
