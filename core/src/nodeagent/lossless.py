@@ -56,12 +56,14 @@ def encode(value: object, *, max_bytes: int = DEFAULT_MAX_BYTES) -> bytes:
     return data
 
 
-def decode(data: bytes) -> Json:
-    """Return the value whose canonical bytes are ``data``.
+def decode(data: bytes, *, is_own: bool = False) -> Json:
+    """Return the value whose canonical bytes are ``data``; ``is_own`` says that :func:`encode` has just made them.
 
     Raises :class:`Corrupt` for any bytes that :func:`encode` does not write. There is no limit of
     size: what a writer with a generous limit has stored stays readable.
     """
+    if is_own:
+        return _parsed(data)
     if _is_deep(data):
         raise Corrupt(f"expected stored JSON of at most {MAX_DEPTH} levels, found more")
     try:
@@ -86,7 +88,7 @@ def digest(data: bytes) -> str:
 
 def detached(value: object) -> Json:
     """Return an equal copy that shares nothing with ``value``; raises as :func:`encode` does."""
-    return _parsed(encode(value))
+    return decode(encode(value), is_own=True)
 
 
 # -- what is faithful -----------------------------------------------------------------------------

@@ -27,9 +27,9 @@ from typing import Final
 
 from attrs import evolve, frozen
 
+from nodeagent import Confidence
 from nodeagent.evidence.choice import Chosen
 from nodeagent.evidence.terms import Term, coverage
-from nodeagent.records.answer import Confidence
 
 HIGH_BEST: Final = 0.75
 HIGH_BEST_WITH_COMPANY: Final = 0.6

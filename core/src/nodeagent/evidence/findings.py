@@ -7,13 +7,13 @@ from typing import Final
 
 from attrs import frozen
 
+from nodeagent import Confidence, Evidence, Statement
 from nodeagent.evidence.choice import Chosen, choose
 from nodeagent.evidence.confidence import assess
 from nodeagent.evidence.gather import Skipped
 from nodeagent.evidence.limits import Limits
 from nodeagent.evidence.terms import Term
 from nodeagent.evidence.verify import verify_citations
-from nodeagent.records.answer import Confidence, Evidence, Statement
 
 NEAREST: Final = 3
 """How many passages are shown when none is good enough to state."""

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from nodeagent import Evidence, Statement
 from nodeagent.evidence.files import bytes_in_words
 from nodeagent.evidence.findings import Findings
 from nodeagent.evidence.gather import Manifest
 from nodeagent.evidence.limits import Limits
 from nodeagent.evidence.markdown import inert, verbatim, visible_line
 from nodeagent.evidence.passage import plain
-from nodeagent.records.answer import Evidence, Statement
 
 _MOST_NAMES: Final = 5
 

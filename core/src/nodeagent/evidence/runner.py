@@ -18,6 +18,7 @@ from typing import Protocol
 
 from attrs import define, field
 
+from nodeagent import Answer, Deliverable, Json
 from nodeagent.evidence.choice import chosen, is_plain
 from nodeagent.evidence.documents import line_of, passages
 from nodeagent.evidence.files import Content, Unreadable, read
@@ -29,8 +30,6 @@ from nodeagent.evidence.passage import Passage
 from nodeagent.evidence.shape import from_json, to_json
 from nodeagent.evidence.terms import IndexUnavailable
 from nodeagent.evidence.words import content_words, words
-from nodeagent.lossless import Json
-from nodeagent.records.answer import Answer, Deliverable
 
 MEMO_TYPE = "text/markdown; charset=utf-8"
 """The media type of the memo."""

@@ -6,7 +6,8 @@ from typing import TypeVar, cast
 
 from cattrs import Converter
 
-from nodeagent.lossless import Json
+from nodeagent import Json
+
 
 _T = TypeVar("_T")
 _CONVERTER = Converter(forbid_extra_keys=True, unstruct_collection_overrides={tuple: list})

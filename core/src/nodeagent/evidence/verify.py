@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from nodeagent import Evidence
 from nodeagent.evidence.files import Content, Unreadable, read
 from nodeagent.evidence.limits import Limits
-from nodeagent.records.answer import Evidence
 
 _DEFAULT = Limits()
 
