@@ -223,6 +223,15 @@ def test_a_job_can_be_claimed_by_its_name(lab: Lab) -> None:
     assert lab.stored("a").header.status == "queued"
 
 
+def test_equal_jobs_are_claimed_by_id_bytewise(lab: Lab) -> None:
+    """As their UTF-8 bytes sort, and not as people, locales or UTF-16 would have it."""
+    names = ["a", "B", "Z", "_", "10", "9", "é", "e\u0301", "\uffff", "\U0001f600", "aa", "a\0", "\0"]
+    for name in names:
+        lab.enqueue(name)
+
+    assert _ids(lab.ask(limit=20)) == sorted(names, key=str.encode)
+
+
 # --- repeats ------------------------------------------------------------------------------------
 
 

@@ -574,6 +574,7 @@ class Both(RuleBasedStateMachine):
             for scope in scopes:
                 after = Seq(0)
                 while items := side.lab.one.journal.read(scope, after, limit).items:
+                    assert items[0].seq > after
                     assert all(side.lab.one.journal.get(scope, each.key) == each for each in items)
                     found += [side.plain(each, owner) for each in items]
                     after = items[-1].seq

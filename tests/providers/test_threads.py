@@ -101,7 +101,7 @@ def test_read_and_write_loops_lose_no_update(lab: Lab) -> None:
     def add(_: int) -> int:
         tries = 0
         for _turn in range(5):
-            while True:
+            while tries < 10_000:
                 tries += 1
                 job = lab.stored()
                 after = evolve(job, state=str(int(job.state) + 1).encode())

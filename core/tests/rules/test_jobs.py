@@ -46,6 +46,7 @@ from nodeagent.rules.verdict import Verdict
 REQUEST = FrameRequest(goal="Which port?", runner="evidence", input={"sources": ["a"]})
 FAILURE = Failure(kind="retryable", type="OSError", message="gone")
 RECEIPT = Stored("sha256:" + "0" * 64, "0" * 64, 10)
+MEMO = Stored("sha256:" + "1" * 64, "1" * 64, 20)
 NOW = Ms(1_000)
 
 
@@ -81,7 +82,14 @@ def finish(claim: Claim, decision: str = "completed", evidence: tuple[Evidence, 
     """Finish a claimed job."""
     verdict = Verdict(decision=decision, reason="because")  # type: ignore[arg-type]
     return jobs.finish(
-        claim, verdict, receipt=RECEIPT, evidence=evidence, failure=None, commit_id="c2", now=Ms(5_000)
+        claim,
+        verdict,
+        receipt=RECEIPT,
+        deliverables={"memo": MEMO},
+        evidence=evidence,
+        failure=None,
+        commit_id="c2",
+        now=Ms(5_000),
     )
 
 
@@ -116,7 +124,13 @@ def test_every_leaving_verb_is_fenced_releases_last_and_is_audited(verb: str) ->
 
     assert commit.fence == claimed().lease.fence
     assert isinstance(commit.writes[-1], Release)
-    assert audit_of(commit) == {"verb": verb, "from": "running", "to": job_after(commit).header.status, "round": 1, "attempt": 1}
+    assert audit_of(commit) == {
+        "verb": verb,
+        "from": "running",
+        "to": job_after(commit).header.status,
+        "round": 1,
+        "attempt": 1,
+    }
 
 
 @pytest.mark.parametrize("verb", UNFENCED)
@@ -192,6 +206,14 @@ def test_finish_ends_the_job_and_points_to_the_receipt() -> None:
     assert decode_frame_state(frame.state).evidence == evidence
     entry = next(w.entry for w in commit.writes if isinstance(w, WriteOnce) and w.entry.kind == "receipt")
     assert (entry.key, entry.value) == (("1",), RECEIPT)
+
+
+def test_finish_refers_to_every_deliverable_so_that_no_purge_takes_it() -> None:
+    """A deliverable has an entry of its own, keyed by round and name."""
+    writes = [w for w in finish(claimed(number=2)).writes if isinstance(w, WriteOnce)]
+
+    found = [w.entry for w in writes if w.scope == jobs.deliverables_scope("j")]
+    assert [(entry.key, entry.value) for entry in found] == [(("2", "memo"), MEMO)]
 
 
 def test_a_later_rounds_receipt_leaves_the_earlier_one() -> None:

@@ -38,7 +38,14 @@ def test_delays_double_until_the_cap() -> None:
     policy = RetryPolicy(jitter=0.0)
 
     assert [policy.delay(n, 0.5) for n in range(1, 9)] == [
-        1000, 2000, 4000, 8000, 16000, 32000, 60000, 60000,
+        1000,
+        2000,
+        4000,
+        8000,
+        16000,
+        32000,
+        60000,
+        60000,
     ]
 
 

@@ -68,8 +68,6 @@ def test_an_answer_without_a_grounded_statement_is_blocked(statements: tuple[Sta
 
 def test_an_empty_error_text_is_an_error() -> None:
     """Existence counts, not truth."""
-    answer = Answer(
-        confidence="high", statements=(GROUNDED,), evidence=(EVIDENCE,), deliverables=MEMO, error=""
-    )
+    answer = Answer(confidence="high", statements=(GROUNDED,), evidence=(EVIDENCE,), deliverables=MEMO, error="")
 
     assert judge(SPEC, answer).decision == "failed"

@@ -13,6 +13,8 @@ entry keyed by its commit id.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from attrs import evolve
 
 from nodeagent.errors import Corrupt, Invalid
@@ -61,6 +63,11 @@ def receipts_scope(job_id: str) -> Held:
     return Held(("job", job_id), "receipts")
 
 
+def deliverables_scope(job_id: str) -> Held:
+    """Name the scope that holds a job's deliverables, one key per round and name."""
+    return Held(("job", job_id), "deliverables")
+
+
 def steps_scope(job_id: str) -> Held:
     """Name the scope that holds the steps of a job's runner."""
     return Held(("job", job_id), "steps")
@@ -86,9 +93,7 @@ def enqueue(
     lane = lane_of(request.queue, request.runner, request.tenant if by_tenant else None)
     frame_spec = encode_frame_spec(request)
     frame = FrameRecord(
-        header=FrameHeader(
-            id=frame_id, owner=("job", job_id), spec_digest=digest_of(frame_spec), created_at=now
-        ),
+        header=FrameHeader(id=frame_id, owner=("job", job_id), spec_digest=digest_of(frame_spec), created_at=now),
         spec=frame_spec,
         state=_FRESH_FRAME,
     )
@@ -128,19 +133,30 @@ def finish(
     verdict: Verdict,
     *,
     receipt: Stored,
+    deliverables: Mapping[str, Stored],
     evidence: tuple[Evidence, ...],
     failure: Failure | None,
     commit_id: str,
     now: Ms,
 ) -> Commit:
-    """End the round: receipt, frame, job and release in one commit. The receipt's bytes are stored already."""
+    """End the round: receipt, deliverables, frame, job and release in one commit.
+
+    The bytes of the receipt and of the deliverables are stored already; an entry refers to each, so that no purge
+    takes them for garbage.
+    """
     job, header = claim.job, claim.job.header
     state = evolve(state_of(job), reason=verdict.reason, failure=failure, parked_on=())
-    entry = Entry(key=(str(header.round),), kind="receipt", value=receipt, attempt=header.attempts)
+    number = str(header.round)
+    entry = Entry(key=(number,), kind="receipt", value=receipt, attempt=header.attempts)
+    delivered = (
+        Entry(key=(number, name), kind="deliverable", value=value, attempt=header.attempts)
+        for name, value in deliverables.items()
+    )
     return Commit.fenced(
         commit_id,
         claim.lease.fence,
         WriteOnce(receipts_scope(job.id), entry),
+        *(WriteOnce(deliverables_scope(job.id), each) for each in delivered),
         Put(claim.frame, _finished_frame(claim, receipt, evidence, now)),
         Put(job, _moved(job, verdict.decision, None, state, ended_at=now)),
         _audit(job, commit_id, "finish", verdict.decision),

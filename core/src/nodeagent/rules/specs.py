@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, TypeVar, cast
 
 from attrs import asdict, field, frozen
@@ -42,6 +42,10 @@ def _ids(_: Any, attribute: Any, value: Any) -> None:
         check_id(attribute.name, item)
 
 
+def _texts(value: Iterable[str]) -> tuple[str, ...]:
+    return tuple(value)
+
+
 @frozen(kw_only=True)
 class FrameRequest:
     """A reasoning frame to be enqueued as a job: everything that is asked for, and nothing else.
@@ -56,7 +60,7 @@ class FrameRequest:
     input: Json = field(factory=dict, repr=False)
     phase: str = field(default="answer", validator=an_id)
     minimum_confidence: Confidence = field(default="medium", validator=_a_confidence)
-    deliverables: tuple[str, ...] = field(default=(), validator=_ids, converter=tuple)
+    deliverables: tuple[str, ...] = field(default=(), validator=_ids, converter=_texts)
     queue: str = field(default="default", validator=an_id)
     tenant: str = field(default="default", validator=an_id)
     priority: int = 5
@@ -182,9 +186,7 @@ def decode_job_state(data: bytes) -> JobState:
 
 def encode_frame_state(state: FrameState) -> bytes:
     """Encode a frame's state."""
-    return encode(
-        {"evidence": [_plain(item) for item in state.evidence], "receipts": dict(state.receipts)}
-    )
+    return encode({"evidence": [_plain(item) for item in state.evidence], "receipts": dict(state.receipts)})
 
 
 def decode_frame_state(data: bytes) -> FrameState:
@@ -193,7 +195,9 @@ def decode_frame_state(data: bytes) -> FrameState:
 
 
 def _plain(value: Any) -> dict[str, Json]:
-    return cast("dict[str, Json]", asdict(value, value_serializer=lambda _, __, v: list(v) if isinstance(v, tuple) else v))
+    return cast(
+        "dict[str, Json]", asdict(value, value_serializer=lambda _, __, v: list(v) if isinstance(v, tuple) else v)
+    )
 
 
 def _decoded(data: bytes, what: str, build: Callable[[dict[str, Any]], T]) -> T:
@@ -231,6 +235,4 @@ def _job_state(value: dict[str, Any]) -> JobState:
 
 
 def _frame_state(value: dict[str, Any]) -> FrameState:
-    return FrameState(
-        evidence=tuple(Evidence(**item) for item in value["evidence"]), receipts=dict(value["receipts"])
-    )
+    return FrameState(evidence=tuple(Evidence(**item) for item in value["evidence"]), receipts=dict(value["receipts"]))

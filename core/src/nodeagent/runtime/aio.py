@@ -7,14 +7,18 @@ that it did not happen, so every mutation is fenced or idempotent: give ``enqueu
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
-from typing import Self
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future
+from typing import Self, TypeVar
 
-from nodeagent.errors import BackendError, PortError
+from nodeagent.errors import NodeAgentError
 from nodeagent.records.job import JobHeader
 from nodeagent.rules.specs import FrameRequest
 from nodeagent.runtime.client import Enqueued, Runtime
 from nodeagent.runtime.outcome import Outcome
+
+T = TypeVar("T")
 
 
 class AsyncRuntime:
@@ -29,17 +33,17 @@ class AsyncRuntime:
 
     async def enqueue_many(
         self, requests: Iterable[tuple[str | None, FrameRequest]]
-    ) -> Sequence[Enqueued | PortError | BackendError]:
+    ) -> Sequence[Enqueued | NodeAgentError]:
         """See :meth:`Runtime.enqueue_many`."""
         return await asyncio.to_thread(self.runtime.enqueue_many, requests)
 
     async def run(self, request: FrameRequest, *, job_id: str | None = None) -> Outcome:
         """See :meth:`Runtime.run`."""
-        return await asyncio.to_thread(self.runtime.run, request, job_id=job_id)
+        return await _in_own_thread(lambda: self.runtime.run(request, job_id=job_id))
 
     async def wait(self, job_id: str, timeout: float | None = None) -> JobHeader:  # noqa: ASYNC109 - the runtime's own
         """See :meth:`Runtime.wait`."""
-        return await asyncio.to_thread(self.runtime.wait, job_id, timeout)
+        return await _in_own_thread(lambda: self.runtime.wait(job_id, timeout))
 
     async def cancel(self, job_id: str) -> JobHeader:
         """See :meth:`Runtime.cancel`."""
@@ -68,3 +72,18 @@ class AsyncRuntime:
     async def __aexit__(self, *_: object) -> None:
         """Close this runtime."""
         await self.close()
+
+
+async def _in_own_thread(call: Callable[[], T]) -> T:
+    """Run what may take long outside the loop's few threads: many waits in there would keep what they wait for out."""
+    answer: Future[T] = Future()
+    answer.set_running_or_notify_cancel()  # canceling the caller does not cancel the call
+
+    def work() -> None:
+        try:
+            answer.set_result(call())
+        except BaseException as error:  # noqa: BLE001 - handed to the caller
+            answer.set_exception(error)
+
+    threading.Thread(target=work, name="nodeagent-aio", daemon=True).start()
+    return await asyncio.wrap_future(answer)

@@ -11,8 +11,17 @@ from typing import TYPE_CHECKING, Any, Self
 from attrs import frozen
 
 from nodeagent.clock import Clock, HostClock
-from nodeagent.errors import BackendError, Conflict, NodeAgentError, NotFound, PortError
+from nodeagent.errors import (
+    BackendError,
+    Conflict,
+    NodeAgentError,
+    NotFound,
+    OutcomeUnknown,
+    PortError,
+    Unavailable,
+)
 from nodeagent.records.commit import Commit, Committed
+from nodeagent.records.ids import Ms
 from nodeagent.records.job import JobHeader, JobRecord
 from nodeagent.records.lease import OneJob
 from nodeagent.rules import jobs
@@ -106,44 +115,42 @@ class Runtime:
             raise result
         return result
 
-    def enqueue_many(
-        self, requests: Iterable[tuple[str | None, FrameRequest]]
-    ) -> Sequence[Enqueued | PortError | BackendError]:
+    def enqueue_many(self, requests: Iterable[tuple[str | None, FrameRequest]]) -> Sequence[Enqueued | NodeAgentError]:
         """Enqueue many, each on its own; answers in order, a refusal in the place of its request."""
         now = self.backend.now()
-        commits = [self._enqueue_commit(request, job_id or new_id(), now) for job_id, request in requests]
-        answers = self.backend.transactions.commit_many(commits)
-        results = [self._enqueued(c, a) for c, a in zip(commits, answers, strict=True)]
-        for commit, answer in zip(commits, answers, strict=True):
-            if isinstance(answer, Committed):
-                notify(self.backend, commit)
-        return results
+        drafts = [self._draft(request, job_id or new_id(), now) for job_id, request in requests]
+        commits = [draft for draft in drafts if isinstance(draft, Commit)]
+        until = self._clock.monotonic() + PATIENCE_SECONDS
+        answers = self.backend.transactions.commit_many(commits) if commits else ()
+        results = iter([self._enqueued(c, a, until) for c, a in zip(commits, answers, strict=True)])
+        return [next(results) if isinstance(draft, Commit) else draft for draft in drafts]
 
-    def _enqueue_commit(self, request: FrameRequest, job_id: str, now: Any) -> Commit:
-        return jobs.enqueue(
-            request, job_id=job_id, frame_id=job_id, commit_id=new_id(), now=now, by_tenant=self._by_tenant
-        )
+    def _draft(self, request: FrameRequest, job_id: str, now: Ms) -> Commit | NodeAgentError:
+        try:
+            return jobs.enqueue(
+                request, job_id=job_id, frame_id=job_id, commit_id=new_id(), now=now, by_tenant=self._by_tenant
+            )
+        except NodeAgentError as error:
+            return error
 
     def _enqueued(
-        self, commit: Commit, answer: Committed | PortError | BackendError
+        self, commit: Commit, answer: Committed | PortError | BackendError, until: float
     ) -> Enqueued | PortError | BackendError:
+        if isinstance(answer, Unavailable | OutcomeUnknown):
+            answer = self._again(commit, until)
         job, _ = jobs.enqueued_records(commit)
         if isinstance(answer, Committed):
-            return Enqueued(job=job.header, duplicate=answer.duplicate)
-        if isinstance(answer, BackendError):
-            return self._enqueue_again(commit, answer)
-        return _duplicate(job, answer)
+            notify(self.backend, commit)
+            # Also where the store calls it a duplicate: of this very commit, whose first answer was lost.
+            return Enqueued(job=job.header, duplicate=False)
+        return _duplicate(job, answer) if isinstance(answer, PortError) else answer
 
-    def _enqueue_again(self, commit: Commit, error: BackendError) -> Enqueued | PortError | BackendError:
+    def _again(self, commit: Commit, until: float) -> Committed | PortError | BackendError:
         """Send the same commit again: its id tells the store whether it was applied."""
         try:
-            answer: Committed | PortError | BackendError = self._insist(commit)
-        except (PortError, BackendError) as again:
-            answer = again
-        job, _ = jobs.enqueued_records(commit)
-        if isinstance(answer, Committed):
-            return Enqueued(job=job.header, duplicate=answer.duplicate)
-        return error if isinstance(answer, BackendError) else _duplicate(job, answer)
+            return self._insist(commit, until)
+        except (PortError, BackendError) as error:
+            return error
 
     # -- run and wait --------------------------------------------------------------------------------
 
@@ -211,16 +218,14 @@ class Runtime:
         return self._change(job_id, lambda job: jobs.cancel(job, commit_id=new_id(), now=self.backend.now()))
 
     def retry(self, job_id: str, *, round: int | None = None) -> JobHeader:  # noqa: A002 - the record's word
-        """Give a failed job another round. ``round`` names the one that the caller has seen fail."""
-        return self._change(
-            job_id, lambda job: jobs.retry(job, round=round or job.header.round, commit_id=new_id())
-        )
+        """Give a failed job another round. ``round`` names the one that the caller has seen (None: the latest)."""
+        number = round or self.job(job_id).header.round
+        return self._change(job_id, lambda job: jobs.retry(job, round=number, commit_id=new_id()))
 
     def unblock(self, job_id: str, *, round: int | None = None) -> JobHeader:  # noqa: A002 - the record's word
-        """Give a blocked job another round. ``round`` names the one that the caller has seen blocked."""
-        return self._change(
-            job_id, lambda job: jobs.unblock(job, round=round or job.header.round, commit_id=new_id())
-        )
+        """Give a blocked job another round. ``round`` names the one that the caller has seen (None: the latest)."""
+        number = round or self.job(job_id).header.round
+        return self._change(job_id, lambda job: jobs.unblock(job, round=number, commit_id=new_id()))
 
     def receipt(self, job_id: str, *, round: int | None = None) -> bytes:  # noqa: A002 - the record's word
         """Return the stored receipt of a round (default: the latest that has one), byte for byte."""
@@ -252,15 +257,14 @@ class Runtime:
         for _ in range(MAX_RACES):
             commit: Commit = decide(self.job(job_id))
             try:
-                self._insist(commit)
+                self._insist(commit, self._clock.monotonic() + PATIENCE_SECONDS)
             except Conflict:
                 continue  # somebody, a claim perhaps, was faster: look again and decide anew
             notify(self.backend, commit)
             return self.job(job_id).header
         raise Conflict("revision", job_id)
 
-    def _insist(self, commit: Commit) -> Committed:
-        until = self._clock.monotonic() + PATIENCE_SECONDS
+    def _insist(self, commit: Commit, until: float) -> Committed:
         return insist(lambda: self.backend.transactions.commit(commit), self._clock, until)
 
     def _worker(self) -> Worker:
@@ -288,5 +292,3 @@ def _duplicate(job: JobRecord, answer: PortError) -> Enqueued | PortError:
     if isinstance(found, JobHeader) and found.id == job.id and found.spec_digest == job.header.spec_digest:
         return Enqueued(job=found, duplicate=True)
     return answer
-
-

@@ -8,14 +8,12 @@ import threading
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Final
 
-from nodeagent.clock import Clock
-from nodeagent.errors import BackendError, Conflict, Fenced, OutcomeUnknown, Unavailable
+from nodeagent.errors import BackendError, Conflict, Fenced
 from nodeagent.records.commit import Commit, Committed, WriteOnce
 from nodeagent.records.journal import Entry, Inline
 from nodeagent.runtime.failures import Suspended
 from nodeagent.runtime.holding import Holding
 from nodeagent.runtime.ids import new_id
-from nodeagent.runtime.insist import insist
 
 if TYPE_CHECKING:
     from nodeagent.backend import Backend
@@ -33,10 +31,12 @@ class Committer:
     because one key is taken is repeated member by member, each with an id of its own.
     """
 
-    def __init__(self, backend: Backend, holding: Holding, clock: Clock) -> None:
+    def __init__(self, backend: Backend, holding: Holding) -> None:
         self._backend = backend
         self._holding = holding
-        self._clock = clock
+        declared = backend.capabilities
+        self._max_writes = _least(MAX_BATCH, declared.max_commit_writes)
+        self._max_bytes = _least(MAX_BATCH_BYTES, declared.max_commit_bytes)
         self._lock = threading.Lock()
         self._is_busy = False
         self._waiting: list[_Waiting] = []
@@ -86,12 +86,23 @@ class Committer:
     def _drain(self) -> None:
         while True:
             with self._lock:
-                batch = _batch(self._waiting)
+                batch = self._next_batch()
                 del self._waiting[: len(batch)]
                 if not batch:
                     self._is_busy = False
                     return
             self._write_batch(batch)
+
+    def _next_batch(self) -> list[_Waiting]:
+        size = 0
+        batch: list[_Waiting] = []
+        for item in self._waiting[: self._max_writes]:
+            value = item[0].entry.value
+            size += len(value.data) if isinstance(value, Inline) else 0
+            if batch and size > self._max_bytes:
+                break
+            batch.append(item)
+        return batch
 
     def _write_batch(self, batch: list[_Waiting]) -> None:
         if len(batch) > 1 and self._wrote_together(batch):
@@ -107,10 +118,9 @@ class Committer:
                 answer.set_result(entry)
 
     def _wrote_together(self, batch: list[_Waiting]) -> bool:
-        fence = self._holding.lease.fence
-        commit = Commit.fenced(new_id(), fence, *(write for write, _ in batch))
+        writes = (write for write, _ in batch)
         try:
-            self._send(commit)
+            self._send(Commit.fenced(new_id(), self._holding.lease.fence, *writes))
         except Conflict:
             return False
         except BaseException as error:  # noqa: BLE001 - handed to the callers that wait
@@ -137,10 +147,8 @@ class Committer:
 
     def _ask(self, commit: Commit) -> Committed:
         try:
-            committed = insist(
-                lambda: self._backend.transactions.commit(commit), self._clock, self._holding.deadline
-            )
-        except (Fenced, OutcomeUnknown, Unavailable) as error:
+            committed = self._holding.insist(lambda: self._backend.transactions.commit(commit))
+        except Fenced as error:
             self._holding.stop("lost")
             raise Suspended from error
         if committed.fence_holds is False:
@@ -148,16 +156,8 @@ class Committer:
         return committed
 
 
-def _batch(waiting: list[_Waiting]) -> list[_Waiting]:
-    size = 0
-    batch: list[_Waiting] = []
-    for item in waiting[:MAX_BATCH]:
-        value = item[0].entry.value
-        size += len(value.data) if isinstance(value, Inline) else 0
-        if batch and size > MAX_BATCH_BYTES:
-            break
-        batch.append(item)
-    return batch
+def _least(own: int, declared: int | None) -> int:
+    return own if declared is None else min(own, declared)
 
 
 def notify(backend: Backend, commit: Commit) -> None:

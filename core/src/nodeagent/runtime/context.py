@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import inspect
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, cast
+from concurrent.futures import Future
+from typing import TYPE_CHECKING, TypeVar, cast
 
-from nodeagent.lossless import Json
+from nodeagent.errors import Aborted
+from nodeagent.lossless import Json, decode
 from nodeagent.records.answer import Confidence
 from nodeagent.records.commit import WriteOnce
 from nodeagent.records.journal import Entry
@@ -19,10 +22,12 @@ from nodeagent.runtime.events import Observers
 from nodeagent.runtime.failures import Suspended
 from nodeagent.runtime.holding import Holding
 from nodeagent.runtime.steps import STEP, Fresh, Recorded, Running, Steps, decoded, encoded
-from nodeagent.runtime.values import store_value
+from nodeagent.runtime.values import fits_ledger, store_value
 
 if TYPE_CHECKING:
     from nodeagent.backend import Backend
+
+T = TypeVar("T")
 
 
 class FrameInfo:
@@ -56,23 +61,42 @@ class Recorder:
     def replayed(self, entry: Entry) -> Json:
         """Return a recorded result."""
         self._observers.emit("step.replayed", self.holding.claim.job.id, step=list(entry.key))
-        return decoded(self.steps.bytes_of(entry))
+        return decoded(self.bytes_of(entry))
+
+    def bytes_of(self, entry: Entry) -> bytes:
+        """Return what a recorded step holds."""
+        return self.holding.insist(lambda: self.steps.bytes_of(entry))
 
     def write_of(self, turn: Fresh, data: bytes) -> WriteOnce:
         """Return the write that records ``data``; large bytes are put to the artifact port here."""
         if not self.holding.may_record():
             raise Suspended
         attempt = self.holding.claim.job.header.attempts
-        entry = Entry(key=turn.key, kind=STEP, value=store_value(self._backend, data), attempt=attempt)
-        return WriteOnce(self.steps.scope, entry)
+        value = self.holding.insist(lambda: store_value(self._backend, data))
+        return WriteOnce(self.steps.scope, Entry(key=turn.key, kind=STEP, value=value, attempt=attempt))
+
+    async def write_of_async(self, turn: Fresh, data: bytes) -> WriteOnce:
+        """Do what :meth:`write_of` does, without holding up the loop where bytes are put to the artifact port."""
+        if fits_ledger(self._backend, data):
+            return self.write_of(turn, data)
+        return await asyncio.to_thread(self.write_of, turn, data)
 
     def settle(self, turn: Fresh, written: WriteOnce, stored: Entry, data: bytes) -> Json:
         """Return the result, after the store has answered: the winner's, if somebody else's stands there."""
         if stored is not written.entry:
-            data = self.steps.bytes_of(stored)
+            data = self.bytes_of(stored)
         self.steps.settle(turn, stored, data)
         self._observers.emit("step.recorded", self.holding.claim.job.id, step=list(turn.key))
-        return decoded(data)
+        return decode(data, is_own=True) if stored is written.entry else decoded(data)
+
+    def failed(self, turn: Fresh, error: BaseException) -> None:
+        """Hand the error of a body to whoever shares it. A canceled body is *suspended* only if its frame is."""
+        if turn.result.done():
+            return
+        if isinstance(error, asyncio.CancelledError):
+            is_stopped = self.holding.fate is not None
+            error = Suspended() if is_stopped else Aborted(f"the body of step {turn.key[0]!r} was canceled")
+        self.steps.fail(turn, error)
 
 
 class FrameContext(FrameInfo):
@@ -103,11 +127,13 @@ class FrameContext(FrameInfo):
             if isinstance(turn, Running):
                 return decoded(turn.result.result())
             try:
-                data = encoded(fn())
+                with recorder.steps.body():
+                    result = fn()
+                data = encoded(result)
                 write = recorder.write_of(turn, data)
                 return recorder.settle(turn, write, recorder.committer.write(write), data)
             except BaseException as error:
-                _failed(recorder.steps, turn, error)
+                recorder.failed(turn, error)
                 raise
         finally:
             recorder.holding.end_body()
@@ -120,6 +146,7 @@ class AsyncFrameContext(FrameInfo):
         super().__init__(claim, job, frame)
         self._recorder = recorder
         self._bodies: set[asyncio.Task[None]] = set()
+        self._is_over = False
 
     async def step(
         self, name: str, fn: Callable[[], Json] | Callable[[], Awaitable[Json]], *, index: int | None = None
@@ -129,6 +156,8 @@ class AsyncFrameContext(FrameInfo):
         The body runs in a task of its own: cancelling one caller cancels neither it nor who shares it.
         """
         recorder = self._recorder
+        if self._is_over:
+            raise Suspended
         recorder.holding.start_body()
         turn: Recorded | Running | Fresh | None = None
         try:
@@ -141,35 +170,48 @@ class AsyncFrameContext(FrameInfo):
         if isinstance(turn, Fresh):
             body = asyncio.create_task(self._run(turn, fn))
             self._bodies.add(body)
-            body.add_done_callback(self._bodies.discard)
-        return decoded(await asyncio.shield(asyncio.wrap_future(turn.result)))
+            body.add_done_callback(functools.partial(self._ended, turn))
+        return decoded(await _shared(turn.result))
 
-    async def bodies_done(self, *, cancel: bool) -> None:
-        """Wait until no body runs, after cancelling them if ``cancel``."""
-        while bodies := list(self._bodies):
-            if cancel:
-                for body in bodies:
-                    body.cancel()
-            await asyncio.wait(bodies)
+    def cancel_lost(self) -> None:
+        """Cancel the bodies whose results may no longer be recorded."""
+        if not self._recorder.holding.may_record():
+            for body in self._bodies:
+                body.cancel()
+
+    async def bodies_done(self) -> None:
+        """Wait until no body runs; none starts any more afterwards."""
+        while self._bodies:
+            await asyncio.wait(self._bodies)
+        self._is_over = True
 
     async def _run(self, turn: Fresh, fn: Callable[[], Json] | Callable[[], Awaitable[Json]]) -> None:
         recorder = self._recorder
         try:
-            data = encoded(await _call(fn))
-            write = recorder.write_of(turn, data)
-            stored = await asyncio.shield(asyncio.wrap_future(recorder.committer.submit(write)))
+            with recorder.steps.body():
+                result = await _call(fn)
+            data = encoded(result)
+            write = await recorder.write_of_async(turn, data)
+            stored = await _shared(recorder.committer.submit(write))
             recorder.settle(turn, write, stored, data)
         except BaseException as error:  # noqa: BLE001 - handed to the callers that wait
-            _failed(recorder.steps, turn, Suspended() if isinstance(error, asyncio.CancelledError) else error)
-        finally:
-            recorder.holding.end_body()
+            recorder.failed(turn, error)
+
+    def _ended(self, turn: Fresh, body: asyncio.Task[None]) -> None:
+        """Settle what is left: a body that is canceled before its first line has not come to do it."""
+        self._bodies.discard(body)
+        self._recorder.failed(turn, asyncio.CancelledError())
+        self._recorder.holding.end_body()
+
+
+def _shared(result: Future[T]) -> Awaitable[T]:
+    """Wait for a result that others may wait for too: cancelling this wait does not cancel it."""
+    waiter = asyncio.wrap_future(result)
+    # Its error is for whoever still waits: if nobody does, asyncio need not say so.
+    waiter.add_done_callback(lambda done: done.cancelled() or done.exception())
+    return asyncio.shield(waiter)
 
 
 async def _call(fn: Callable[[], Json] | Callable[[], Awaitable[Json]]) -> Json:
     result = fn() if inspect.iscoroutinefunction(fn) else await asyncio.to_thread(fn)
     return cast("Json", await result if inspect.isawaitable(result) else result)
-
-
-def _failed(steps: Steps, turn: Fresh, error: BaseException) -> None:
-    if not turn.result.done():
-        steps.fail(turn, error)

@@ -57,5 +57,7 @@ class Observers:
         for observer in self._observers:
             try:
                 observer(event)
-            except Exception:
+            except KeyboardInterrupt:
+                raise
+            except BaseException:  # noqa: BLE001 - an observer changes nothing, not even by leaving
                 _LOG.exception("an observer failed on %s; the work goes on", name)

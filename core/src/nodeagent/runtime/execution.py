@@ -3,21 +3,13 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Final, TypeVar
+import threading
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final
 
 from attrs import evolve
 
-from nodeagent.clock import Clock
-from nodeagent.errors import (
-    BackendError,
-    Corrupt,
-    Invalid,
-    NotLossless,
-    OutcomeUnknown,
-    TooLarge,
-    Unavailable,
-)
+from nodeagent.errors import BackendError, Conflict, Corrupt
 from nodeagent.records.answer import Answer
 from nodeagent.records.commit import Commit, Put
 from nodeagent.records.job import FrameRecord, JobRecord
@@ -27,10 +19,9 @@ from nodeagent.rules.verdict import Verdict, judge
 from nodeagent.runtime.committer import Committer
 from nodeagent.runtime.context import Recorder
 from nodeagent.runtime.events import Observers
-from nodeagent.runtime.failures import Suspended, failure_of
+from nodeagent.runtime.failures import Suspended, failure_of, printable
 from nodeagent.runtime.holding import Holding
 from nodeagent.runtime.ids import new_id
-from nodeagent.runtime.insist import insist
 from nodeagent.runtime.keeper import Keeper
 from nodeagent.runtime.outcome import Outcome, OutcomeStatus
 from nodeagent.runtime.receipts import store_receipt
@@ -39,8 +30,6 @@ from nodeagent.runtime.steps import Steps
 
 if TYPE_CHECKING:
     from nodeagent.backend import Backend
-
-T = TypeVar("T")
 
 FIRST_CLAIM: Final = 2
 """The revision of a job at its very first claim: nobody can have recorded anything before."""
@@ -51,13 +40,10 @@ EXPIRED = Failure(kind="retryable", type="LeaseExpired", message="the lease coul
 class Execution:
     """One attempt. Whatever happens, :meth:`run` returns an outcome, and the job is never left half-written."""
 
-    def __init__(
-        self, backend: Backend, runners: Mapping[str, Runner], keeper: Keeper, clock: Clock, observers: Observers
-    ) -> None:
+    def __init__(self, backend: Backend, runners: Mapping[str, Runner], keeper: Keeper, observers: Observers) -> None:
         self._backend = backend
         self._runners = runners
         self._keeper = keeper
-        self._clock = clock
         self._observers = observers
 
     def run(self, holding: Holding) -> Outcome:
@@ -66,6 +52,9 @@ class Execution:
             return self._run(holding)
         except Suspended:
             return self._abandoned(holding)
+        except KeyboardInterrupt:
+            self._leave_interrupted(holding)
+            raise
         finally:
             self._keeper.drop(holding)
 
@@ -89,23 +78,26 @@ class Execution:
         if claim.job.header.attempts > job.max_attempts:
             return self._exhausted(holding, job)
         if claim.job.header.runner not in self._runners:
+            return self._give_back(holding, f"no runner {claim.job.header.runner!r} is registered here")
+        if holding.fate is not None:  # stopped, canceled or out of time before it began
             return self._give_back(holding)
         self._observers.emit("job.claimed", claim.job.id, attempt=claim.job.header.attempts)
         self._keeper.begin(holding, job.timeout_ms)
         try:
             answer = self._answer(holding, job, frame)
-        except Suspended:
-            return self._interrupted(holding, job)
-        except KeyboardInterrupt:
-            self._give_back(holding)
-            raise
-        except BaseException as error:  # noqa: BLE001 - a runner may raise anything, SystemExit too
+        except Suspended as error:
+            return self._interrupted(holding, job, error)
+        except BaseException as error:  # a runner may raise anything, SystemExit too
+            if isinstance(error, KeyboardInterrupt) and threading.current_thread() is threading.main_thread():
+                raise
             return self._after_failure(holding, job, failure_of(error))
-        return self._finish(holding, judge(frame, answer), answer, None)
+        return self._conclude(holding, frame, answer)
 
     def _answer(self, holding: Holding, job: JobSpec, frame: FrameSpec) -> Answer:
         claim, recorder = holding.claim, self._recorder(holding)
         runner = self._runners[claim.job.header.runner]
+        if claim.job.header.version.revision != FIRST_CLAIM:
+            holding.insist(recorder.steps.load)
         try:
             answer = call_runner(runner, claim, job, frame, recorder)
         except BaseException as error:
@@ -119,19 +111,16 @@ class Execution:
 
     def _recorder(self, holding: Holding) -> Recorder:
         job = holding.claim.job
-        steps = Steps(
-            self._backend,
-            jobs.steps_scope(job.id),
-            is_new=job.header.version.revision == FIRST_CLAIM,
-            round_token=jobs.state_of(job).round_token,
-        )
-        committer = Committer(self._backend, holding, self._clock)
+        steps = Steps(self._backend, jobs.steps_scope(job.id), round_token=jobs.state_of(job).round_token)
+        committer = Committer(self._backend, holding)
         return Recorder(self._backend, holding, steps, committer, self._observers)
 
     # -- leaving -------------------------------------------------------------------------------------
 
-    def _interrupted(self, holding: Holding, job: JobSpec) -> Outcome:
+    def _interrupted(self, holding: Holding, job: JobSpec, error: Suspended) -> Outcome:
         match holding.fate:
+            case None:  # raised by the runner itself
+                return self._after_failure(holding, job, failure_of(error))
             case "shutdown":
                 return self._give_back(holding)
             case "timeout":
@@ -156,27 +145,35 @@ class Execution:
         reason = f"all {job.max_attempts} attempts were used up without an answer; the last failure: {why}"
         return self._finish(holding, Verdict(decision="failed", reason=reason), None, last)
 
+    def _leave_interrupted(self, holding: Holding) -> None:
+        try:
+            self._give_back(holding)
+        except Suspended:
+            self._abandoned(holding)
+
+    def _conclude(self, holding: Holding, frame: FrameSpec, answer: Answer) -> Outcome:
+        """Finish with the runner's answer; one that cannot be judged or stored fails for good."""
+        try:
+            return self._finish(holding, judge(frame, answer), answer, None)
+        except (BackendError, Conflict):
+            raise
+        except Exception as error:  # noqa: BLE001 - an answer may hold anything
+            return self._finish_failed(holding, failure_of(error, kind="permanent"))
+
     def _finish_failed(self, holding: Holding, failure: Failure) -> Outcome:
         verdict = Verdict(decision="failed", reason=f"{failure.type}: {failure.message}")
         return self._finish(holding, verdict, None, failure)
 
-    def _finish(
-        self, holding: Holding, verdict: Verdict, answer: Answer | None, failure: Failure | None
-    ) -> Outcome:
+    def _finish(self, holding: Holding, verdict: Verdict, answer: Answer | None, failure: Failure | None) -> Outcome:
         self._drain(holding)
-        claim, now = holding.claim, self._backend.now()
-        try:
-            receipt, data = self._insist(
-                holding, lambda: store_receipt(self._backend, claim, verdict, answer, failure, now)
-            )
-        except (NotLossless, TooLarge, Invalid, AttributeError, TypeError) as error:
-            if answer is None:
-                raise
-            return self._finish_failed(holding, failure_of(error))
+        claim, verdict = holding.claim, evolve(verdict, reason=printable(verdict.reason))
+        now = holding.insist(self._backend.now)
+        receipt = holding.insist(lambda: store_receipt(self._backend, claim, verdict, answer, failure, now=now))
         commit = jobs.finish(
             claim,
             verdict,
-            receipt=receipt,
+            receipt=receipt.value,
+            deliverables=receipt.deliverables,
             evidence=answer.evidence if answer else (),
             failure=failure,
             commit_id=new_id(),
@@ -184,16 +181,16 @@ class Execution:
         )
         outcome = self._leave(holding, commit, verdict.decision, verdict.reason)
         self._observers.emit("job.finished", claim.job.id, verdict=verdict.decision, reason=verdict.reason)
-        return evolve(outcome, receipt=data)
+        return evolve(outcome, receipt=receipt.data)
 
-    def _give_back(self, holding: Holding) -> Outcome:
+    def _give_back(self, holding: Holding, reason: str = "the job was given back and goes on later") -> Outcome:
         commit = jobs.give_back(holding.claim, commit_id=new_id())
         self._observers.emit("job.given-back", holding.claim.job.id)
-        return self._leave(holding, commit, "suspended", "the job was given back and goes on later")
+        return self._leave(holding, commit, "suspended", reason)
 
     def _leave(self, holding: Holding, commit: Commit, status: OutcomeStatus, reason: str) -> Outcome:
         self._drain(holding)
-        Committer(self._backend, holding, self._clock).leave(commit)
+        Committer(self._backend, holding).leave(commit)
         job = next(w.after for w in commit.writes if isinstance(w, Put) and isinstance(w.after, JobRecord))
         frames = (w.after for w in commit.writes if isinstance(w, Put) and isinstance(w.after, FrameRecord))
         return Outcome(status=status, job=job.header, reason=reason, frame=next(frames, holding.claim.frame))
@@ -203,12 +200,6 @@ class Execution:
         holding.stop("leaving")
         if not holding.drained():
             raise Suspended
-
-    def _insist(self, holding: Holding, ask: Callable[[], T]) -> T:
-        try:
-            return insist(ask, self._clock, holding.deadline)
-        except (OutcomeUnknown, Unavailable) as error:
-            raise Suspended from error
 
     def _abandoned(self, holding: Holding) -> Outcome:
         """Say what became of a job whose lease is gone: nothing is written."""

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import Final, Literal
+from typing import Final, Literal, TypeVar
 
 from nodeagent.clock import Clock
+from nodeagent.errors import OutcomeUnknown, Unavailable
 from nodeagent.records.lease import Claim, Lease
 from nodeagent.runtime.failures import Suspended
+from nodeagent.runtime.insist import insist
+
+T = TypeVar("T")
 
 Fate = Literal["leaving", "shutdown", "expired", "timeout", "lost"]
 """Why no new body may start: the frame leaves, the worker stops, the local deadline has passed, the attempt
@@ -39,7 +43,10 @@ class Holding:
     @property
     def fate(self) -> Fate | None:
         """Why no new body may start, None while one may."""
-        if self._fate in (None, "shutdown") and self._clock.monotonic() >= self._deadline:
+        now = self._clock.monotonic()
+        if self.timeout_at is not None and now >= self.timeout_at:
+            self.stop("timeout")
+        elif self._fate in (None, "shutdown") and now >= self._deadline:
             self.stop("expired")
         return self._fate
 
@@ -104,6 +111,19 @@ class Holding:
         After the local deadline it may: the fence decides, and refuses it only if somebody else has claimed.
         """
         return self.fate not in ("timeout", "lost")
+
+    def insist(self, ask: Callable[[], T]) -> T:
+        """Ask the store, again and again until the local deadline, and at least once.
+
+        Raises:
+            Suspended: it did not answer in time, so the lease counts as lost.
+
+        """
+        try:
+            return insist(ask, self._clock, self._deadline)
+        except (OutcomeUnknown, Unavailable) as error:
+            self.stop("lost")
+            raise Suspended from error
 
     def drained(self) -> bool:
         """Wait until no body runs, and return True; or return False when the lease ran out before."""

@@ -14,8 +14,12 @@ T = TypeVar("T")
 LONGEST_PAUSE = 1.0
 
 
-def insist(ask: Callable[[], T], clock: Clock, until: float) -> T:
-    """Return what ``ask`` returns, asking again until the monotonic time ``until``.
+def _never() -> bool:
+    return False
+
+
+def insist(ask: Callable[[], T], clock: Clock, until: float, *, unless: Callable[[], bool] = _never) -> T:
+    """Return what ``ask`` returns, asking again until the monotonic time ``until``, or until ``unless`` is true.
 
     ``ask`` must carry its own commit id or claim id, so that a repeat is recognised. The first repeat
     is immediate; later ones wait longer, with jitter. The last error is raised when time is up.
@@ -25,7 +29,7 @@ def insist(ask: Callable[[], T], clock: Clock, until: float) -> T:
         try:
             return ask()
         except (Unavailable, OutcomeUnknown):
-            if clock.monotonic() + pause >= until:
+            if unless() or clock.monotonic() + pause >= until:
                 raise
         if pause:
             clock.wait(threading.Event(), pause * (0.5 + random.random() / 2))  # noqa: S311

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from typing import TYPE_CHECKING, Final
 
 from nodeagent.clock import Clock
-from nodeagent.errors import BackendError, LeaseLost
+from nodeagent.errors import LeaseLost
 from nodeagent.runtime.events import Observers
 from nodeagent.runtime.holding import Holding
 
@@ -32,17 +33,19 @@ class Keeper:
         self._lock = threading.Lock()
         self._changed = threading.Event()
         self._thread: threading.Thread | None = None
+        self._next_at = math.inf
+        """When the thread looks again by itself."""
 
     def hold(self, holding: Holding) -> None:
         """Renew this lease until it is dropped or lost."""
         with self._lock:
             self._held.add(holding)
-            if self._thread is None:
+            # A thread that a fork has left behind is not alive.
+            if self._thread is None or not self._thread.is_alive():
                 self._thread = threading.Thread(target=self._run, name="nodeagent-keeper", daemon=True)
                 self._thread.start()
-            # The thread sleeps until the earliest renewal that it knew of; a fresh lease is due later, unless it is the first.
-            is_first = len(self._held) == 1
-        if is_first:
+            is_next = holding.renew_at < self._next_at
+        if is_next:
             self._changed.set()
 
     def begin(self, holding: Holding, timeout_ms: int | None) -> None:
@@ -73,23 +76,23 @@ class Keeper:
                 held = list(self._held)
             now = self._clock.monotonic()
             self._changed.clear()
-            next_at = min((self._tend(holding, now) for holding in held), default=None)
-            seconds = None if next_at is None else max(next_at - self._clock.monotonic(), 0.0)
+            next_at = min((self._tend(holding, now) for holding in held), default=math.inf)
             with self._lock:
                 is_stale = self._thread is not threading.current_thread() or set(held) ^ self._held
+                self._next_at = next_at
             if not is_stale:
-                self._clock.wait(self._changed, seconds)
+                left = None if next_at == math.inf else max(next_at - self._clock.monotonic(), 0.0)
+                self._clock.wait(self._changed, left)
 
     def _tend(self, holding: Holding, now: float) -> float:
         """Do what is due for one lease, and return when to look at it next."""
-        if holding.timeout_at is not None and now >= holding.timeout_at:
-            holding.stop("timeout")
-        if holding.fate in ("timeout", "expired", "lost"):
+        if holding.fate in ("timeout", "expired", "lost") or now >= holding.deadline:
             self.drop(holding)
-            return now + holding.ttl_ms / 3000
+            return math.inf
         if now >= holding.renew_at:
             self.renew(holding)
-        return min(holding.renew_at, *([holding.timeout_at] if holding.timeout_at is not None else []), holding.deadline)
+        times_out_at = math.inf if holding.timeout_at is None else holding.timeout_at
+        return min(holding.renew_at, times_out_at, holding.deadline)
 
     def renew(self, holding: Holding) -> bool:
         """Renew one lease now, and return whether that is known to have worked."""
@@ -99,7 +102,7 @@ class Keeper:
         except LeaseLost:
             holding.stop("lost")
             return False
-        except BackendError:
+        except Exception:  # noqa: BLE001 - whatever it was, the other leases must go on being renewed
             self._observers.emit("store.unavailable", holding.claim.job.id)
             holding.put_off(holding.ttl_ms / 1000 / RETRY_SHARE)
             return False

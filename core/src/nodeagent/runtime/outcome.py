@@ -26,10 +26,11 @@ OutcomeStatus = Literal[
 class Outcome:
     """The result of :func:`run_durable_reasoning_frame`.
 
-    *completed, blocked, failed*: this call finished the round. *replayed*: an earlier call did, and its stored
-    receipt is returned byte for byte while nothing was executed. *leased*: another worker holds the job. *not_due*: its
-    time has not come. *suspended*: given back for a shutdown. *rescheduled*: the attempt failed and another will follow.
-    *canceled*: canceled for good. *fenced*: the lease was lost, so nothing more was written.
+    *completed, blocked, failed*: this call finished the round. *replayed*: an earlier call did, and its
+    stored receipt is returned byte for byte while nothing was executed. *leased*: another worker holds the job.
+    *not_due*: its time has not come. *suspended*: given back, for a shutdown or because its runner is not registered
+    here. *rescheduled*: the attempt failed and another will follow. *canceled*: canceled for good. *fenced*: the
+    lease was lost, so nothing more was written.
     """
 
     status: OutcomeStatus

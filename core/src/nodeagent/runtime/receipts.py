@@ -6,7 +6,10 @@ of deliverables are never copied into it.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
+
+from attrs import field, frozen
 
 from nodeagent.lossless import Json, encode
 from nodeagent.records.answer import Answer, Evidence
@@ -26,14 +29,21 @@ SCHEMA: Final = "nodeagent.receipt/1"
 MEDIA_TYPE: Final = "application/vnd.nodeagent.receipt+json"
 
 
+@frozen(kw_only=True)
+class StoredReceipt:
+    """A receipt whose bytes, and those of its deliverables, are with the artifact port."""
+
+    value: Stored
+    data: bytes = field(repr=False)
+    deliverables: Mapping[str, Stored]
+
+
 def store_receipt(
-    backend: Backend, claim: Claim, verdict: Verdict, answer: Answer | None, failure: Failure | None, now: Ms
-) -> tuple[Stored, bytes]:
-    """Put the deliverables and then the receipt to the artifact port; return the receipt's reference and bytes."""
-    deliverables: dict[str, Json] = {}
-    for name, item in sorted((answer.deliverables if answer else {}).items()):
-        stored = put_artifact(backend, item.data, item.media_type)
-        deliverables[name] = {"ref": stored.ref, "size": stored.size, "media_type": item.media_type}
+    backend: Backend, claim: Claim, verdict: Verdict, answer: Answer | None, failure: Failure | None, *, now: Ms
+) -> StoredReceipt:
+    """Put the deliverables and then the receipt to the artifact port."""
+    items = dict(sorted(answer.deliverables.items())) if answer else {}
+    stored = {name: put_artifact(backend, item.data, item.media_type) for name, item in items.items()}
     header = claim.job.header
     receipt: dict[str, Json] = {
         "schema": SCHEMA,
@@ -49,12 +59,12 @@ def store_receipt(
         "confidence": answer.confidence if answer else None,
         "statements": [_statement(s.text, s.citations) for s in answer.statements] if answer else [],
         "evidence": [_evidence(item) for item in answer.evidence] if answer else [],
-        "deliverables": deliverables,
+        "deliverables": {name: _deliverable(stored[name], item.media_type) for name, item in items.items()},
         "failure": _failure(failure),
         "finished_at": now,
     }
     data = encode(receipt)
-    return put_artifact(backend, data, MEDIA_TYPE), data
+    return StoredReceipt(value=put_artifact(backend, data, MEDIA_TYPE), data=data, deliverables=stored)
 
 
 def load_receipt(backend: Backend, job_id: str, round: int) -> bytes | None:  # noqa: A002 - the record's word
@@ -66,6 +76,10 @@ def load_receipt(backend: Backend, job_id: str, round: int) -> bytes | None:  # 
 def load_deliverable(backend: Backend, ref: str) -> bytes:
     """Return the bytes of a deliverable that a receipt refers to."""
     return backend.artifacts.get(ArtifactRef(ref))
+
+
+def _deliverable(stored: Stored, media_type: str) -> Json:
+    return {"ref": stored.ref, "size": stored.size, "media_type": media_type}
 
 
 def _statement(text: str, citations: tuple[str, ...]) -> Json:

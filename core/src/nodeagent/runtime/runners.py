@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Any, cast
 
 from nodeagent.records.answer import Answer
@@ -36,15 +37,22 @@ async def _guarded(runner: Callable[..., Any], context: AsyncFrameContext, recor
     """Cancel the runner when its frame is stopped from outside, and leave no body behind."""
     loop = asyncio.get_running_loop()
     body = asyncio.ensure_future(runner(context))
-    recorder.holding.on_stop(lambda: _cancel_soon(loop, body))
+
+    def stop() -> None:
+        body.cancel()
+        context.cancel_lost()
+
+    def stop_soon() -> None:
+        with suppress(RuntimeError):  # the loop is closed: there is nothing left to stop
+            loop.call_soon_threadsafe(stop)
+
+    recorder.holding.on_stop(stop_soon)
     try:
         return await body
     except asyncio.CancelledError:
+        if recorder.holding.fate is None:  # an interrupt, or a runner that cancels itself
+            raise
         raise Suspended from None
     finally:
-        await context.bodies_done(cancel=not recorder.holding.may_record())
-
-
-def _cancel_soon(loop: asyncio.AbstractEventLoop, body: asyncio.Future[Any]) -> None:
-    if not loop.is_closed():
-        loop.call_soon_threadsafe(body.cancel)
+        context.cancel_lost()
+        await context.bodies_done()

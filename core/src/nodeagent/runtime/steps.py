@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Iterator
 from concurrent.futures import Future
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Final
 
 from attrs import frozen
@@ -52,24 +55,35 @@ class Steps:
     """Tells each caller of a step whether to run it. Safe for threads and tasks.
 
     Concurrent callers of one key share one execution. The same caller (a thread or a task) asking twice
-    for a name without an index is an error, because a loop would get its first result again and again.
+    for a name without an index is an error, because a loop would get its first result again and again. So is
+    asking from inside a body: once the outer step is recorded, no replay would ask for the inner one.
     """
 
-    def __init__(self, backend: Backend, scope: Scope, *, is_new: bool, round_token: int) -> None:
+    def __init__(self, backend: Backend, scope: Scope, *, round_token: int) -> None:
         self._backend = backend
         self.scope = scope
         self._round_token = round_token
-        self._recorded: dict[Key, Entry] | None = {} if is_new else None
+        self._recorded: dict[Key, Entry] = {}
         self._running: dict[Key, Future[bytes]] = {}
         self._asked: dict[Key, set[object]] = {}
         self._lock = threading.Lock()
 
+    def load(self) -> None:
+        """Read what earlier attempts have recorded."""
+        after = Seq(0)
+        while True:
+            page = self._backend.journal.read(self.scope, after, PAGE)
+            self._recorded.update((entry.key, entry) for entry in page.items)
+            if page.next is None or not page.items:
+                return
+            after = page.items[-1].seq
+
     def admit(self, name: str, index: int | None) -> Turn:
         """Decide what the caller of this step does."""
         key = _key(name, index)
+        if _inside.get() is self:
+            raise Invalid(f"step {name!r}", "is asked for inside the body of another step; ask for it before or after")
         with self._lock:
-            if self._recorded is None:
-                self._recorded = self._read()
             self._note_caller(key, index)
             if (entry := self._recorded.get(key)) is not None:
                 return Recorded(entry)
@@ -82,8 +96,7 @@ class Steps:
     def settle(self, turn: Fresh, entry: Entry, data: bytes) -> None:
         """Note that the store has answered: ``entry`` is what is recorded, ``data`` its bytes."""
         with self._lock:
-            if self._recorded is not None:
-                self._recorded[turn.key] = entry
+            self._recorded[turn.key] = entry
             self._running.pop(turn.key, None)
         turn.result.set_result(data)
 
@@ -94,6 +107,15 @@ class Steps:
             self._asked.pop(turn.key, None)
         turn.result.set_exception(error)
 
+    @contextmanager
+    def body(self) -> Iterator[None]:
+        """Mark what runs in here as the body of a step."""
+        token = _inside.set(self)
+        try:
+            yield
+        finally:
+            _inside.reset(token)
+
     def bytes_of(self, entry: Entry) -> bytes:
         """Return the bytes that a recorded step holds."""
         if entry.kind != STEP:
@@ -102,8 +124,7 @@ class Steps:
 
     def check_all_asked(self) -> None:
         """Raise :class:`Diverged` if this round recorded a step that the runner never asked for."""
-        recorded = self._recorded or {}
-        skipped = [k for k, e in recorded.items() if k not in self._asked and e.token > self._round_token]
+        skipped = [k for k, e in self._recorded.items() if k not in self._asked and e.token > self._round_token]
         if skipped:
             raise Diverged(
                 f"the step {skipped[0]!r} was recorded earlier in this round, but the runner ended without asking"
@@ -116,16 +137,6 @@ class Steps:
         if index is None and caller in callers:
             raise Invalid(f"step {key[0]!r}", "is asked for twice by one caller; give each turn of a loop its index=")
         callers.add(caller)
-
-    def _read(self) -> dict[Key, Entry]:
-        entries: dict[Key, Entry] = {}
-        after = Seq(0)
-        while True:
-            page = self._backend.journal.read(self.scope, after, PAGE)
-            entries.update((entry.key, entry) for entry in page.items)
-            if page.next is None or not page.items:
-                return entries
-            after = page.items[-1].seq
 
 
 def encoded(value: object) -> bytes:
@@ -148,4 +159,8 @@ def _caller() -> object:
         task = asyncio.current_task()
     except RuntimeError:
         task = None
-    return threading.get_ident() if task is None else task
+    return threading.current_thread() if task is None else task
+
+
+_inside: Final[ContextVar[Steps | None]] = ContextVar("nodeagent-body", default=None)
+"""The steps of which a body runs in this context."""

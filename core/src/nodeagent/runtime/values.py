@@ -17,12 +17,16 @@ INLINE_BYTES: Final = 128 * 1024
 JSON_TYPE: Final = "application/json"
 
 
+def fits_ledger(backend: Backend, data: bytes) -> bool:
+    """Say whether ``data`` goes into the ledger itself."""
+    declared = backend.capabilities
+    limits = (INLINE_BYTES, declared.max_value_bytes, declared.max_commit_bytes)
+    return len(data) <= min(limit for limit in limits if limit is not None)
+
+
 def store_value(backend: Backend, data: bytes) -> Value:
     """Return ``data`` as a value, putting it to the artifact port first if it is large."""
-    limit = backend.capabilities.max_value_bytes
-    if len(data) <= (INLINE_BYTES if limit is None else min(INLINE_BYTES, limit)):
-        return Inline(data)
-    return put_artifact(backend, data, JSON_TYPE)
+    return Inline(data) if fits_ledger(backend, data) else put_artifact(backend, data, JSON_TYPE)
 
 
 def put_artifact(backend: Backend, data: bytes, media_type: str) -> Stored:

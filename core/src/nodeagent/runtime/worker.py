@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import _thread
+import logging
+import math
 import os
 import queue
 import socket
@@ -14,7 +17,6 @@ from attrs import field, frozen
 from nodeagent.clock import Clock, HostClock
 from nodeagent.errors import BackendError, Invalid, OutcomeUnknown, Unavailable
 from nodeagent.ports import Subscription
-from nodeagent.records.ids import Ms
 from nodeagent.records.lease import Claims, Lanes, OneJob, Want
 from nodeagent.records.wake import Wake, Work
 from nodeagent.runtime.events import Observers
@@ -31,10 +33,13 @@ if TYPE_CHECKING:
 
     from nodeagent.backend import Backend
 
+_LOG: Final = logging.getLogger("nodeagent")
+
 MAX_LANES: Final = 16
 SHORT_FRAME_SECONDS: Final = 0.05
 PREFETCH: Final = 4
-"""While frames are short, this many jobs per slot are claimed ahead, so that claims come in batches."""
+SMALLEST_BATCH: Final = 16
+"""While frames are short, this many jobs per slot (and so many at least) are claimed ahead: claims come in batches."""
 
 
 @frozen(kw_only=True)
@@ -74,9 +79,11 @@ class Worker:
         self._observers = observers or Observers()
         self._lanes = _groups(lanes)
         self._keeper = Keeper(backend, self._clock, self._observers)
-        self._execution = Execution(backend, runners, self._keeper, self._clock, self._observers)
+        self._execution = Execution(backend, runners, self._keeper, self._observers)
         self._wake = threading.Event()
-        self._stopping: str | None = None
+        self._is_stopped = False
+        self._is_closing = False
+        self._is_out_of_grace = False
         self._held: set[Holding] = set()
         self._begun: set[Holding] = set()
         self._lock = threading.Lock()
@@ -91,8 +98,22 @@ class Worker:
         for holding in holdings:
             with self._lock:
                 self._held.add(holding)
+            if self._is_stopped:
+                try:
+                    return self._execution.give_back(holding)
+                finally:
+                    self._forget(holding)
             return self._work(holding)
         return None
+
+    def interrupt(self) -> None:
+        """Begin nothing more in :meth:`run_job`; what has begun starts no further step and is given back.
+
+        Takes no lock that the working thread might hold, so a signal handler in that thread may call it.
+        """
+        self._is_stopped = self._is_out_of_grace = True
+        for holding in list(self._begun):
+            holding.stop("shutdown")
 
     def close(self) -> None:
         """End the heartbeats."""
@@ -120,34 +141,41 @@ class Worker:
             if subscription is not None:
                 subscription.close()
             self._keeper.close()
+            self._is_closing = self._is_out_of_grace = False
 
     def stop(self) -> None:
         """Claim nothing more, give back what has not begun, and let frames finish within the grace time.
 
         Safe to call from a signal handler.
         """
-        self._stopping = self._stopping or "stop"
-        self._wake.set()
+        self._is_stopped = True
+        # In a thread: a handler that interrupts whoever is inside the event would wait for its lock for ever.
+        _thread.start_new_thread(self._wake.set, ())
+
+    @property
+    def _is_ending(self) -> bool:
+        return self._is_stopped or self._is_closing
 
     def _loop(self, max_wait: int | None) -> None:
-        while self._stopping is None:
+        poll = self.options.poll_ms
+        while not self._is_ending:
             self._wake.clear()
-            free = self._free()
-            next_due, now, found = self._claim_round(free) if free > 0 else (None, Ms(0), 1)
-            if found or self._stopping is not None:
-                if self._free() <= 0:
-                    self._clock.wait(self._wake, self.options.poll_ms / 1000)
+            if (free := self._free()) <= 0:
+                self._clock.wait(self._wake, poll / 1000)
                 continue
-            if max_wait is not None and not self._held and (next_due is None or next_due - now > max_wait):
+            # Looked at before the claim: a frame that ends meanwhile may have enqueued what the claim did not see.
+            is_busy = bool(self._held)
+            found, wait_ms = self._claim_round(free)
+            if found or self._is_ending:
+                continue
+            if max_wait is not None and not is_busy and wait_ms > max_wait:
                 return
-            wait_ms = self.options.poll_ms if next_due is None else min(next_due - now, self.options.poll_ms)
-            self._observers.emit("worker.idle", next_due=next_due)
-            self._clock.wait(self._wake, max(wait_ms, 1) / 1000)
+            self._observers.emit("worker.idle", wait_ms=None if wait_ms == math.inf else wait_ms)
+            self._clock.wait(self._wake, max(min(wait_ms, poll), 1) / 1000)
 
-    def _claim_round(self, free: int) -> tuple[Ms | None, Ms, int]:
-        """Claim from each group of lanes in turn; return the earliest due time, now, and how many were claimed."""
-        due: list[Ms] = []
-        now, found = Ms(0), 0
+    def _claim_round(self, free: int) -> tuple[int, float]:
+        """Claim from each group of lanes in turn; return how many were claimed, and in how many ms the next is due."""
+        wait_ms, found = math.inf, 0
         for lanes in self._lanes:
             holdings, claims = self._claim(lanes, free - found)
             for holding in holdings:
@@ -155,13 +183,11 @@ class Worker:
                     self._held.add(holding)
                 self._ready.put(holding)
             found += len(holdings)
-            if claims is not None:
-                now = claims.now
-                due += [claims.next_due] if claims.next_due is not None else []
+            wait_ms = min(wait_ms, _ms_until_due(claims))
             if found >= free:
                 break
         self._lanes = [*self._lanes[1:], *self._lanes[:1]]
-        return min(due, default=None), now, found
+        return found, wait_ms
 
     def _claim(self, want: Want, limit: int) -> tuple[list[Holding], Claims | None]:
         claim_id, ttl = new_id(), self.options.lease_ms
@@ -171,6 +197,7 @@ class Worker:
                 lambda: self.backend.scheduler.claim(want, self.options.holder, ttl, claim_id, limit),
                 self._clock,
                 asked_at + ttl / 1000,
+                unless=lambda: self._is_stopped,
             )
         except (Unavailable, OutcomeUnknown):
             self._observers.emit("store.unavailable")
@@ -190,16 +217,26 @@ class Worker:
 
     def _slot(self) -> None:
         while (holding := self._ready.get()) is not None:
-            if self._stopping is not None:
-                self._execution.give_back(holding)
+            try:
+                if self._is_ending:
+                    self._execution.give_back(holding)
+                else:
+                    self._work(holding)
+            except BaseException as error:  # noqa: BLE001 - a slot outlives whatever happens in it
+                # The lease runs out, and the next claim goes on from what is recorded.
+                name = type(error).__name__
+                _LOG.exception("job %s could not be left: %s", holding.claim.job.id, name)
+                self._observers.emit("job.abandoned", holding.claim.job.id, error=name)
+            finally:
                 self._forget(holding)
-                continue
-            self._work(holding)
 
     def _work(self, holding: Holding) -> Outcome:
         started = self._clock.monotonic()
         with self._lock:
             self._begun.add(holding)
+            is_late = self._is_out_of_grace
+        if is_late:
+            holding.stop("shutdown")
         try:
             return self._execution.run(holding)
         finally:
@@ -213,14 +250,16 @@ class Worker:
         self._wake.set()
 
     def _free(self) -> int:
-        ahead = PREFETCH if self._frame_seconds < SHORT_FRAME_SECONDS else 1
-        capacity = self.options.concurrency * ahead
-        free = capacity - len(self._held)
+        slots = self.options.concurrency
+        if self._frame_seconds >= SHORT_FRAME_SECONDS:
+            return slots - len(self._held)
         # With jobs claimed ahead, wait until half of them are done: one claim for many jobs.
-        return free if ahead == 1 or free * 2 >= capacity else 0
+        capacity = max(slots * PREFETCH, SMALLEST_BATCH)
+        free = capacity - len(self._held)
+        return free if free * 2 >= capacity else 0
 
     def _wind_down(self, threads: list[threading.Thread]) -> None:
-        self._stopping = self._stopping or "idle"
+        self._is_closing = True
         self._observers.emit("worker.stopping", held=len(self._held))
         for _ in threads:
             self._ready.put(None)
@@ -230,6 +269,7 @@ class Worker:
             if self._held:
                 self._clock.wait(self._wake, until - self._clock.monotonic())
         with self._lock:
+            self._is_out_of_grace = True
             begun = list(self._begun)
         for holding in begun:
             holding.stop("shutdown")
@@ -250,8 +290,12 @@ class Worker:
         self._wake.set()
 
 
+def _ms_until_due(claims: Claims | None) -> float:
+    if claims is None:  # the store did not answer, so there may be work now
+        return 0
+    return math.inf if claims.next_due is None else claims.next_due - claims.now
+
+
 def _groups(lanes: Sequence[str]) -> list[Lanes]:
     names = list(dict.fromkeys(lanes))
     return [Lanes(names=tuple(names[at : at + MAX_LANES])) for at in range(0, len(names), MAX_LANES)]
-
-
