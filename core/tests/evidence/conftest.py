@@ -21,21 +21,23 @@ class FrameFake:
 
     goal: str
     input: Json
+    round: int = 1
     journal: dict[str, bytes] = field(factory=dict)
     ran: list[str] = field(factory=list)
     crash_after: str | None = None
     before: dict[str, Callable[[], object]] = field(factory=dict)
 
-    def step(self, name: str, fn: Callable[[], Json], /) -> Json:
+    def step(self, name: str, fn: Callable[[], Json], /, *, index: int | None = None) -> Json:
         """Run a step once; replay it from its bytes."""
-        if name not in self.journal:
+        key = f"{name} {index}"
+        if key not in self.journal:
             self.before.get(name, lambda: None)()
             self.ran.append(name)
-            self.journal[name] = encode(fn())
+            self.journal[key] = encode(fn())
         if self.crash_after == name:
             self.crash_after = None
             raise Crash(name)
-        return decode(self.journal[name])
+        return decode(self.journal[key])
 
 
 @pytest.fixture

@@ -47,6 +47,21 @@ def test_a_finished_frame_replays_without_its_documents(write: Write, frame: Any
     assert again.ran == []
 
 
+def test_another_round_reads_the_sources_anew(write: Write, frame: Any) -> None:
+    """Whoever adds the missing document and unblocks the job gets an answer from it."""
+    path = write("mill.txt", "The roof is old.\n")
+    blocked = frame(goal="What does the mill grind?", input={"sources": [path]})
+    first = evidence_runner(blocked)
+    write("mill.txt", "The mill grinds rye.\n")
+    unblocked = frame(goal=blocked.goal, input=blocked.input, journal=blocked.journal, round=2)
+
+    second = evidence_runner(unblocked)
+
+    assert first.confidence == "low"
+    assert second.confidence != "low"
+    assert unblocked.ran == ["gather", "rank", "write"]
+
+
 def test_the_journal_holds_digests_and_quotes_but_no_contents(write: Write, frame: Any) -> None:
     """A large document costs the journal a line."""
     filler = "Chaff is swept away every evening by whoever closes the shop. " * 2000
@@ -54,7 +69,7 @@ def test_the_journal_holds_digests_and_quotes_but_no_contents(write: Write, fram
     run = frame(goal="What does the mill grind?", input={"sources": [path]})
     evidence_runner(run)
 
-    manifest: Any = decode(run.journal["gather"])
+    manifest: Any = decode(run.journal["gather 1"])
     assert [source["source"] for source in manifest["sources"]] == [path]
     assert manifest["sources"][0]["lines"] == 3
     assert sum(map(len, run.journal.values())) < 10_000

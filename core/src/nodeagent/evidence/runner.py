@@ -53,7 +53,12 @@ class Frame(Protocol):
         """``{"sources": ["path", …]}``: files and folders."""
         ...
 
-    def step(self, name: str, fn: Callable[[], Json], /) -> Json:
+    @property
+    def round(self) -> int:
+        """Which round of the job this is: whoever unblocks it wants the sources to be read anew."""
+        ...
+
+    def step(self, name: str, fn: Callable[[], Json], /, *, index: int | None = None) -> Json:
         """Run ``fn`` once ever, record its result, and return the recorded result."""
         ...
 
@@ -64,8 +69,10 @@ class _Once:
 
     goal: str
     input: Json
+    round: int = 1
 
-    def step(self, _name: str, fn: Callable[[], Json], /) -> Json:
+    def step(self, _name: str, fn: Callable[[], Json], /, *, index: int | None = None) -> Json:
+        del index
         return fn()
 
 
@@ -92,14 +99,14 @@ def _run(frame: Frame, limits: Limits) -> Answer:
     if problem:
         return _failed(frame.goal, Manifest(), problem, limits)
     work = Work(goal=frame.goal, paths=_paths(frame.input), limits=limits)
-    manifest = from_json(frame.step("gather", work.gather), Manifest)
+    manifest = from_json(frame.step("gather", work.gather, index=frame.round), Manifest)
     if not manifest.sources:
         return _failed(frame.goal, manifest, _nothing_read(work.paths, manifest), limits)
     try:
-        bearing = from_json(frame.step("rank", lambda: work.rank(manifest)), Bearing)
+        bearing = from_json(frame.step("rank", lambda: work.rank(manifest), index=frame.round), Bearing)
     except IndexUnavailable:
         return _failed(frame.goal, manifest, _NO_INDEX, limits)
-    findings = from_json(frame.step("write", lambda: work.write(manifest, bearing)), Findings)
+    findings = from_json(frame.step("write", lambda: work.write(manifest, bearing), index=frame.round), Findings)
     return _answered(frame.goal, manifest, findings, limits)
 
 
