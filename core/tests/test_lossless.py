@@ -117,9 +117,7 @@ scalars = (
     | st.floats(allow_nan=False, allow_infinity=False).filter(lambda x: str(x) != "-0.0")
     | texts
 )
-values = st.recursive(
-    scalars, lambda inner: st.lists(inner) | st.dictionaries(texts, inner), max_leaves=40
-)
+values = st.recursive(scalars, lambda inner: st.lists(inner) | st.dictionaries(texts, inner), max_leaves=40)
 deep_values = st.builds(
     lambda leaf, kinds: [leaf := [leaf] if kind else {"k": leaf} for kind in kinds][-1],
     scalars,

@@ -36,10 +36,13 @@ secret, a connection string or a payload; ids and names are quoted with :func:`r
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Final, Literal
 
 ConflictKind = Literal["revision", "exists", "missing", "written"]
 LossReason = Literal["unknown", "released", "revoked", "taken"]
+
+LONGEST_QUOTE: Final = 200
+"""How much of an id a message shows."""
 
 
 class NodeAgentError(Exception):
@@ -67,9 +70,7 @@ class Invalid(NodeAgentError, ValueError):
 class PluginError(NodeAgentError):
     """A plugin cannot be used; ``distribution`` and ``version`` name the guilty package."""
 
-    def __init__(
-        self, message: str, *, distribution: str | None = None, version: str | None = None
-    ) -> None:
+    def __init__(self, message: str, *, distribution: str | None = None, version: str | None = None) -> None:
         self.distribution = distribution
         self.version = version
         super().__init__(message)
@@ -127,9 +128,7 @@ class Conflict(PortError):
     or *written* (a write-once key is taken). ``found`` is the stored header or entry, None if missing.
     """
 
-    def __init__(
-        self, kind: ConflictKind, key: object, *, expected: object = None, found: object = None
-    ) -> None:
+    def __init__(self, kind: ConflictKind, key: object, *, expected: object = None, found: object = None) -> None:
         self.kind: ConflictKind = kind
         self.key = key
         self.expected = expected
@@ -148,9 +147,7 @@ _CONFLICTS: dict[ConflictKind, str] = {
 class Fenced(PortError):
     """The fence does not hold: the lease was released, revoked or claimed again, so nothing was written."""
 
-    def __init__(
-        self, resource: tuple[str, ...], token: int, mark: int | None, reason: LossReason
-    ) -> None:
+    def __init__(self, resource: tuple[str, ...], token: int, mark: int | None, reason: LossReason) -> None:
         self.resource = resource
         self.token = token
         self.mark = mark
@@ -241,4 +238,4 @@ class Aborted(DurabilityError):
 def _quote(value: object) -> str:
     """Render an id for a message, bounded so that a hostile id cannot flood a log."""
     text = repr(tuple(value)) if isinstance(value, tuple) else repr(value)
-    return text if len(text) <= 200 else f"{text[:197]}..."
+    return text if len(text) <= LONGEST_QUOTE else f"{text[: LONGEST_QUOTE - 3]}..."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from attrs import evolve
@@ -111,7 +112,7 @@ UNFENCED: dict[str, Callable[[], Commit]] = {
 }
 
 
-def ended(status: str) -> JobRecord:
+def ended(status: Any) -> JobRecord:
     """Return a job that has ended."""
     job, _ = enqueue()
     return evolve(job, header=evolve(job.header, status=status, ended_at=Ms(9), run_after=None, token=Token(4)))
@@ -144,13 +145,13 @@ def test_every_verb_of_others_is_audited_under_its_commit_id(verb: str) -> None:
     assert note["verb"] == verb
 
 
-def audit_of(commit: Commit) -> dict[str, object]:
+def audit_of(commit: Commit) -> dict[str, Any]:
     """Return the audit entry of a commit, whose key is the commit's id."""
     entry = next(w.entry for w in commit.writes if isinstance(w, WriteOnce) and w.entry.kind == "audit")
     assert entry.key == (commit.commit_id,)
     note = decode(entry.value.data)  # type: ignore[union-attr]
     assert isinstance(note, dict)
-    return note  # type: ignore[return-value]
+    return note
 
 
 def test_enqueue_keeps_what_was_asked_for() -> None:
@@ -181,7 +182,7 @@ def test_enqueue_keeps_what_was_asked_for() -> None:
     ],
     ids=str,
 )
-def test_any_other_request_has_another_digest(change: dict[str, object]) -> None:
+def test_any_other_request_has_another_digest(change: dict[str, Any]) -> None:
     """A repeat under one id is a duplicate only if everything that was asked for is equal."""
     assert enqueue(evolve(REQUEST, **change))[0].header.spec_digest != enqueue()[0].header.spec_digest
 
@@ -308,7 +309,7 @@ def test_attempts_never_fall_below_zero_and_count_only_failures(verbs: list[str]
     ],
     ids=lambda value: str(value)[:40],
 )
-def test_a_request_that_makes_no_sense_is_refused(field: dict[str, object]) -> None:
+def test_a_request_that_makes_no_sense_is_refused(field: dict[str, Any]) -> None:
     """Each field is checked when the request is built, and the error names it."""
     with pytest.raises(Invalid) as caught:
         evolve(REQUEST, **field)
@@ -317,7 +318,7 @@ def test_a_request_that_makes_no_sense_is_refused(field: dict[str, object]) -> N
 
 
 @pytest.mark.parametrize("priority", [-1, 10, True, 5.0])
-def test_a_priority_is_from_0_to_9(priority: object) -> None:
+def test_a_priority_is_from_0_to_9(priority: Any) -> None:
     """The header refuses any other."""
     with pytest.raises(Invalid, match="priority"):
         enqueue(evolve(REQUEST, priority=priority))

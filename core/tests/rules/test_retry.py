@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -71,7 +73,7 @@ def test_jitter_takes_away_its_share_at_most() -> None:
     ],
     ids=str,
 )
-def test_a_policy_that_makes_no_sense_is_refused(field: dict[str, float]) -> None:
+def test_a_policy_that_makes_no_sense_is_refused(field: dict[str, Any]) -> None:
     """Each number is checked when the policy is built."""
     with pytest.raises(Invalid):
         RetryPolicy(**field)

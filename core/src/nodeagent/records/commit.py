@@ -216,6 +216,6 @@ def _check_running(writes: tuple[Write, ...]) -> None:
     for write in writes:
         before = write.before if isinstance(write, Put) else None
         if isinstance(before, JobRecord) and before.header.status == RUNNING and before.owner not in revoked:
-            raise Invalid("an unfenced commit", "that writes a running job must revoke its lease: only the holder writes it")
-
-
+            raise Invalid(
+                "an unfenced commit", "that writes a running job must revoke its lease: only the holder writes it"
+            )

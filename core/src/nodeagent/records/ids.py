@@ -54,6 +54,7 @@ Key = tuple[str, ...]
 MAX_ID_BYTES: Final = 512
 MAX_PARTS: Final = 8
 INT_LIMIT: Final = 2**53
+OWNER_KINDS: Final = ("job", "run")
 
 
 def check_id(what: str, value: object) -> str:
@@ -124,5 +125,5 @@ def an_optional_count(_: Any, attribute: Attribute[Any], value: object) -> None:
 def an_owner(_: Any, attribute: Attribute[Any], value: Any) -> None:
     """Validate an owner."""
     check_parts(attribute.name, value)
-    if len(value) != 2 or value[0] not in ("job", "run"):
+    if len(value) != len(("kind", "id")) or value[0] not in OWNER_KINDS:
         raise Invalid(attribute.name, f'must be ("job", id) or ("run", id), but is {value!r}')

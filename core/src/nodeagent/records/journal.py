@@ -8,7 +8,7 @@ from typing import Final, Self
 from attrs import field, frozen
 
 from nodeagent.errors import Invalid
-from nodeagent.records.ids import Key, Ms, Owner, Seq, Token, a_count, an_id, check_parts, parts
+from nodeagent.records.ids import OWNER_KINDS, Key, Ms, Owner, Seq, Token, a_count, an_id, check_parts, parts
 
 HELD: Final = "held"
 SHARED: Final = "shared"
@@ -33,7 +33,7 @@ class Scope(tuple[str, ...]):
     def _of(cls, owner: Owner, door: str, path: tuple[str, ...]) -> Self:
         name = (*owner, door, *path)
         check_parts("scope", name)
-        if len(name) < 4 or owner[0] not in ("job", "run"):
+        if not path or owner[0] not in OWNER_KINDS:
             raise Invalid("scope", f"must be an owner and a path, but is {name!r}")
         return super().__new__(cls, name)
 

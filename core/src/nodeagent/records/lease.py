@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from attrs import field, frozen
 
 from nodeagent.errors import Invalid
 from nodeagent.records.ids import Ms, Resource, Token, a_count, an_id, check_int, parts
 from nodeagent.records.job import FrameRecord, JobHeader, JobRecord
+
+MAX_LANES: Final = 16
+"""How many lanes one claim may name."""
 
 
 def _a_token(_: Any, __: Any, value: Any) -> None:
@@ -53,8 +56,8 @@ class Lanes:
 
     @names.validator
     def _check(self, _: object, value: tuple[str, ...]) -> None:
-        if not 1 <= len(value) <= 16 or len(set(value)) != len(value):
-            raise Invalid("lanes", f"must be 1 to 16 distinct names, but there are {len(value)}")
+        if not 1 <= len(value) <= MAX_LANES or len(set(value)) != len(value):
+            raise Invalid("lanes", f"must be 1 to {MAX_LANES} distinct names, but there are {len(value)}")
 
 
 @frozen

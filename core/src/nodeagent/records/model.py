@@ -9,9 +9,7 @@ from attrs import field, frozen
 from nodeagent.lossless import Json
 from nodeagent.records.ids import a_count, an_id
 
-PartKind = Literal[
-    "text", "reasoning", "tool-arguments", "tool-call", "metadata", "usage", "source", "file", "finish"
-]
+PartKind = Literal["text", "reasoning", "tool-arguments", "tool-call", "metadata", "usage", "source", "file", "finish"]
 
 
 @frozen(kw_only=True)

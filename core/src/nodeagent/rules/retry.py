@@ -10,12 +10,13 @@ from attrs import field, frozen
 from nodeagent.errors import Invalid
 from nodeagent.records.ids import Ms, a_count
 
+MAX_FACTOR: Final = 1000
 MAX_DELAY_MS: Final = 366 * 24 * 3600 * 1000
 
 
 def _a_factor(_: Any, __: Any, value: Any) -> None:
-    if type(value) not in (int, float) or not 1 <= value <= 1000:
-        raise Invalid("factor", "must be a number from 1 to 1000")
+    if type(value) not in (int, float) or not 1 <= value <= MAX_FACTOR:
+        raise Invalid("factor", f"must be a number from 1 to {MAX_FACTOR}")
 
 
 def _a_share(_: Any, __: Any, value: Any) -> None:
