@@ -178,9 +178,7 @@ def _refuse_constant(_: str) -> NoReturn:
     raise Corrupt("expected stored JSON, found a token for a float that is not finite")
 
 
-_DECODER = json.JSONDecoder(
-    parse_int=_read_int, parse_float=_read_float, parse_constant=_refuse_constant
-)
+_DECODER = json.JSONDecoder(parse_int=_read_int, parse_float=_read_float, parse_constant=_refuse_constant)
 
 
 def _parsed(data: bytes) -> Json:
@@ -256,9 +254,7 @@ _KINDS = frozenset({type(None), bool, int, float, str, list, dict})
 _KNOWN = "None, bool, int, float, str, list or dict"
 
 
-def _members(
-    container: list[object] | dict[object, object], path: tuple[str, ...]
-) -> Iterator[tuple[str, object]]:
+def _members(container: list[object] | dict[object, object], path: tuple[str, ...]) -> Iterator[tuple[str, object]]:
     """Yield each member with its step of the path; raise NotLossless for a key that is no key."""
     if isinstance(container, list):
         yield from ((f"[{index}]", member) for index, member in enumerate(container))

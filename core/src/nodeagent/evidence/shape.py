@@ -8,7 +8,6 @@ from cattrs import Converter
 
 from nodeagent import Json
 
-
 _T = TypeVar("_T")
 _CONVERTER = Converter(forbid_extra_keys=True, unstruct_collection_overrides={tuple: list})
 

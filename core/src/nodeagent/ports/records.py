@@ -48,8 +48,6 @@ class RunStore(Protocol):
         """Return one page of the index; an unreadable row is passed over."""
         ...
 
-    def messages(
-        self, conversation_id: str, after: Cursor | None, limit: int
-    ) -> Page[MessageRecord]:
+    def messages(self, conversation_id: str, after: Cursor | None, limit: int) -> Page[MessageRecord]:
         """Return one page of a conversation's messages, whole, in order of ``(position, id)``."""
         ...

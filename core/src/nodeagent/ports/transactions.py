@@ -37,9 +37,7 @@ class Transactions(Protocol):
         """
         ...
 
-    def commit_many(
-        self, commits: Sequence[Commit]
-    ) -> Sequence[Committed | PortError | BackendError]:
+    def commit_many(self, commits: Sequence[Commit]) -> Sequence[Committed | PortError | BackendError]:
         """Apply independent commits, each an atom of its own, and answer in their order.
 
         A refused commit does not disturb its neighbours: its error is returned in its place.

@@ -71,7 +71,24 @@ def open_runtime(
     options = WorkerOptions(
         concurrency=loaded.worker.concurrency, lease_ms=loaded.worker.lease_ms, poll_ms=loaded.worker.poll_ms
     )
-    return Runtime(app, opened, clock=clock, options=options, by_tenant=loaded.worker.lane_by_tenant, owns_backend=True)
+    return Runtime(
+        app,
+        opened,
+        clock=clock,
+        options=options,
+        by_tenant=loaded.worker.lane_by_tenant,
+        observers=_configured_observers(loaded),
+        owns_backend=True,
+    )
+
+
+def _configured_observers(config: Config) -> Observers:
+    """Return the extensions that the configuration names as observers."""
+    from nodeagent.extensions import Observers as Named  # noqa: PLC0415 - only where there is one
+    from nodeagent.plugins import load_extension  # noqa: PLC0415
+
+    named = tuple((name, load_extension(name).observe) for name in config.observers)
+    return Observers(Named(named)) if named else Observers()
 
 
 class Runtime:
@@ -118,7 +135,7 @@ class Runtime:
     def enqueue_many(self, requests: Iterable[tuple[str | None, FrameRequest]]) -> Sequence[Enqueued | NodeAgentError]:
         """Enqueue many, each on its own; answers in order, a refusal in the place of its request."""
         now = self.backend.now()
-        drafts = [self._draft(request, job_id or new_id(), now) for job_id, request in requests]
+        drafts = [self._draft(request, new_id() if job_id is None else job_id, now) for job_id, request in requests]
         commits = [draft for draft in drafts if isinstance(draft, Commit)]
         until = self._clock.monotonic() + PATIENCE_SECONDS
         answers = self.backend.transactions.commit_many(commits) if commits else ()

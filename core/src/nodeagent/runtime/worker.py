@@ -17,7 +17,7 @@ from attrs import field, frozen
 from nodeagent.clock import Clock, HostClock
 from nodeagent.errors import BackendError, Invalid, OutcomeUnknown, Unavailable
 from nodeagent.ports import Subscription
-from nodeagent.records.lease import Claims, Lanes, OneJob, Want
+from nodeagent.records.lease import MAX_LANES, Claims, Lanes, OneJob, Want
 from nodeagent.records.wake import Wake, Work
 from nodeagent.runtime.events import Observers
 from nodeagent.runtime.execution import Execution
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 _LOG: Final = logging.getLogger("nodeagent")
 
-MAX_LANES: Final = 16
+
 SHORT_FRAME_SECONDS: Final = 0.05
 PREFETCH: Final = 4
 SMALLEST_BATCH: Final = 16
