@@ -4,139 +4,31 @@ Everything public is importable from here. Providers use :data:`hookimpl`, the r
 errors; applications use :class:`App`.
 """
 
-from nodeagent.backend import Backend, open_backend, open_provider
-from nodeagent.clock import Clock, HostClock
-from nodeagent.errors import (
-    Aborted,
-    BackendError,
-    BrokenPlugin,
-    ConfigError,
-    Conflict,
-    Corrupt,
-    Diverged,
-    DuplicateProvider,
-    DurabilityError,
-    Fenced,
-    IncompatiblePlugin,
-    Invalid,
-    LeaseLost,
-    NodeAgentError,
-    NotFound,
-    NotLossless,
-    OutcomeUnknown,
-    PluginError,
-    PolicyDenied,
-    PortError,
-    SchemaMismatch,
-    TooLarge,
-    Unavailable,
-    UnknownOutcome,
-    UnknownProvider,
-    Unsupported,
-)
-from nodeagent.hookspecs import API_VERSION, hookimpl
-from nodeagent.keys import decode_key, encode_key
-from nodeagent.lossless import Json
-from nodeagent.ports import (
-    ArtifactStore,
-    Connection,
-    FrameStore,
-    JobStore,
-    LeaseStore,
-    Maintenance,
-    Model,
-    Policy,
-    RunStore,
-    Scheduler,
-    StepJournal,
-    Subscription,
-    ToolRuntime,
-    Transactions,
-    Wakeups,
-)
-from nodeagent.records import *  # noqa: F403 - the records' own sorted __all__ is the list
-from nodeagent.records import __all__ as _records
-from nodeagent.rules.retry import RetryPolicy
-from nodeagent.rules.specs import FrameRequest
-from nodeagent.rules.verdict import Verdict
-from nodeagent.runtime.app import App
-from nodeagent.runtime.client import Enqueued, Runtime
-from nodeagent.runtime.context import AsyncFrameContext, FrameContext
-from nodeagent.runtime.events import Event
-from nodeagent.runtime.failures import Permanent, Suspended
-from nodeagent.runtime.frames import run_durable_reasoning_frame, run_reasoning_frame
-from nodeagent.runtime.outcome import Outcome
-from nodeagent.runtime.worker import Worker, WorkerOptions
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 
-__all__ = [  # noqa: PLE0604 - extended by the records' list
-    "API_VERSION",
-    "Aborted",
-    "App",
-    "ArtifactStore",
-    "AsyncFrameContext",
-    "Backend",
-    "BackendError",
-    "BrokenPlugin",
-    "Clock",
-    "ConfigError",
-    "Conflict",
-    "Connection",
-    "Corrupt",
-    "Diverged",
-    "DuplicateProvider",
-    "DurabilityError",
-    "Enqueued",
-    "Event",
-    "Fenced",
-    "FrameContext",
-    "FrameRequest",
-    "FrameStore",
-    "HostClock",
-    "IncompatiblePlugin",
-    "Invalid",
-    "JobStore",
-    "Json",
-    "LeaseLost",
-    "LeaseStore",
-    "Maintenance",
-    "Model",
-    "NodeAgentError",
-    "NotFound",
-    "NotLossless",
-    "Outcome",
-    "OutcomeUnknown",
-    "Permanent",
-    "PluginError",
-    "Policy",
-    "PolicyDenied",
-    "PortError",
-    "RetryPolicy",
-    "RunStore",
-    "Runtime",
-    "Scheduler",
-    "SchemaMismatch",
-    "StepJournal",
-    "Subscription",
-    "Suspended",
-    "TooLarge",
-    "ToolRuntime",
-    "Transactions",
-    "Unavailable",
-    "UnknownOutcome",
-    "UnknownProvider",
-    "Unsupported",
-    "Verdict",
-    "Wakeups",
-    "Worker",
-    "WorkerOptions",
-    "decode_key",
-    "encode_key",
-    "hookimpl",
-    "open_backend",
-    "open_provider",
-    "run_durable_reasoning_frame",
-    "run_reasoning_frame",
-    *_records,
-]
+if TYPE_CHECKING:
+    from nodeagent.public import *  # noqa: F403 - its sorted __all__ is the list
+    from nodeagent.public import __all__ as __all__
+    from nodeagent.records import *  # noqa: F403 - type checkers do not see these through the list above
+else:
+
+    def __getattr__(name: str) -> Any:
+        """Load the public names when one is first asked for: ``nodeagent --help`` does not wait for them."""
+        if not _is_submodule(name) and (name == "__all__" or not name.startswith("__")):
+            from nodeagent import public  # noqa: PLC0415 - that is the point
+
+            globals().update({each: getattr(public, each) for each in public.__all__}, __all__=public.__all__)
+            if name in globals():
+                return globals()[name]
+        raise AttributeError(f"module 'nodeagent' has no attribute {name!r}")
+
+    def _is_submodule(name: str) -> bool:
+        """Say whether the import system, which asks here first, will find a module of this name."""
+        return (Path(__file__).parent / name).exists() or (Path(__file__).parent / f"{name}.py").exists()
+
+    def __dir__() -> list[str]:
+        """Return what there is, loaded or not."""
+        return sorted({*globals(), *__getattr__("__all__")})

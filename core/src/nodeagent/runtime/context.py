@@ -7,7 +7,7 @@ import functools
 import inspect
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from nodeagent.errors import Aborted
 from nodeagent.lossless import Json, decode
@@ -75,11 +75,9 @@ class Recorder:
         value = self.holding.insist(lambda: store_value(self._backend, data))
         return WriteOnce(self.steps.scope, Entry(key=turn.key, kind=STEP, value=value, attempt=attempt))
 
-    async def write_of_async(self, turn: Fresh, data: bytes) -> WriteOnce:
-        """Do what :meth:`write_of` does, without holding up the loop where bytes are put to the artifact port."""
-        if fits_ledger(self._backend, data):
-            return self.write_of(turn, data)
-        return await asyncio.to_thread(self.write_of, turn, data)
+    def fits_ledger(self, data: bytes) -> bool:
+        """Say whether these bytes are stored without putting them to the artifact port."""
+        return fits_ledger(self._backend, data)
 
     def settle(self, turn: Fresh, written: WriteOnce, stored: Entry, data: bytes) -> Json:
         """Return the result, after the store has answered: the winner's, if somebody else's stands there."""
@@ -127,8 +125,11 @@ class FrameContext(FrameInfo):
             if isinstance(turn, Running):
                 return decoded(turn.result.result())
             try:
-                with recorder.steps.body():
+                mark = recorder.steps.enter_body()
+                try:
                     result = fn()
+                finally:
+                    recorder.steps.leave_body(mark)
                 data = encoded(result)
                 write = recorder.write_of(turn, data)
                 return recorder.settle(turn, write, recorder.committer.write(write), data)
@@ -171,6 +172,8 @@ class AsyncFrameContext(FrameInfo):
             body = asyncio.create_task(self._run(turn, fn))
             self._bodies.add(body)
             body.add_done_callback(functools.partial(self._ended, turn))
+            await asyncio.wait((body,))  # which does not cancel it
+            return decoded(turn.result.result())
         return decoded(await _shared(turn.result))
 
     def cancel_lost(self) -> None:
@@ -188,10 +191,16 @@ class AsyncFrameContext(FrameInfo):
     async def _run(self, turn: Fresh, fn: Callable[[], Json] | Callable[[], Awaitable[Json]]) -> None:
         recorder = self._recorder
         try:
-            with recorder.steps.body():
+            mark = recorder.steps.enter_body()
+            try:
                 result = await _call(fn)
+            finally:
+                recorder.steps.leave_body(mark)
             data = encoded(result)
-            write = await recorder.write_of_async(turn, data)
+            if recorder.fits_ledger(data):
+                write = recorder.write_of(turn, data)
+            else:  # not on the loop: bytes are put to the artifact port
+                write = await asyncio.to_thread(recorder.write_of, turn, data)
             stored = await _shared(recorder.committer.submit(write))
             recorder.settle(turn, write, stored, data)
         except BaseException as error:  # noqa: BLE001 - handed to the callers that wait
@@ -208,8 +217,13 @@ def _shared(result: Future[T]) -> Awaitable[T]:
     """Wait for a result that others may wait for too: cancelling this wait does not cancel it."""
     waiter = asyncio.wrap_future(result)
     # Its error is for whoever still waits: if nobody does, asyncio need not say so.
-    waiter.add_done_callback(lambda done: done.cancelled() or done.exception())
+    waiter.add_done_callback(_heard)
     return asyncio.shield(waiter)
+
+
+def _heard(waiter: asyncio.Future[Any]) -> None:
+    if not waiter.cancelled():
+        waiter.exception()
 
 
 async def _call(fn: Callable[[], Json] | Callable[[], Awaitable[Json]]) -> Json:

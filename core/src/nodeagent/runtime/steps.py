@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Iterator
 from concurrent.futures import Future
-from contextlib import contextmanager
-from contextvars import ContextVar
-from typing import TYPE_CHECKING, Final
+from contextvars import ContextVar, Token
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from attrs import frozen
 
@@ -49,6 +47,7 @@ class Fresh:
 
 
 Turn = Recorded | Running | Fresh
+Mark: TypeAlias = "Token[Steps | None]"
 
 
 class Steps:
@@ -107,14 +106,14 @@ class Steps:
             self._asked.pop(turn.key, None)
         turn.result.set_exception(error)
 
-    @contextmanager
-    def body(self) -> Iterator[None]:
-        """Mark what runs in here as the body of a step."""
-        token = _inside.set(self)
-        try:
-            yield
-        finally:
-            _inside.reset(token)
+    def enter_body(self) -> Mark:
+        """Mark what runs in this context from now on as the body of a step."""
+        return _inside.set(self)
+
+    @staticmethod
+    def leave_body(mark: Mark) -> None:
+        """Take the mark away."""
+        _inside.reset(mark)
 
     def bytes_of(self, entry: Entry) -> bytes:
         """Return the bytes that a recorded step holds."""

@@ -21,7 +21,7 @@ def fits_ledger(backend: Backend, data: bytes) -> bool:
     """Say whether ``data`` goes into the ledger itself."""
     declared = backend.capabilities
     limits = (INLINE_BYTES, declared.max_value_bytes, declared.max_commit_bytes)
-    return len(data) <= min(limit for limit in limits if limit is not None)
+    return all(limit is None or len(data) <= limit for limit in limits)
 
 
 def store_value(backend: Backend, data: bytes) -> Value:
