@@ -72,7 +72,9 @@ PROGRAMS = {
 
 def _run(program: str, patience: float = 20) -> subprocess.CompletedProcess[str]:
     source = PRELUDE + textwrap.dedent(program)
-    return subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, timeout=patience, check=False)
+    quiet = ["-W", "ignore:This process:DeprecationWarning"]  # Python does not like that a program with threads forks
+    command = [sys.executable, *quiet, "-c", source]
+    return subprocess.run(command, capture_output=True, text=True, timeout=patience, check=False)
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

@@ -108,7 +108,8 @@ class FrameContext(FrameInfo):
         """Return the recorded result of this step, running ``fn`` and recording it first if there is none.
 
         The result is lossless JSON, and what is returned is detached from what is stored. A crash between the body's
-        effect and its record repeats the effect: make it idempotent. A loop gives each turn its ``index``.
+        effect and its record repeats the effect: make it idempotent. A loop gives each turn its ``index``. A body asks
+        for no other step.
 
         Raises:
             NotLossless: the result cannot be stored; nothing was recorded, though ``fn`` has run.
