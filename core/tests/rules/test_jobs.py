@@ -330,3 +330,10 @@ def test_an_unreadable_state_does_not_keep_a_job_from_leaving() -> None:
     damaged = evolve(claim, job=evolve(claim.job, state=b"\xff{"), frame=evolve(claim.frame, state=b""))
 
     assert job_after(finish(damaged)).header.status == "completed"
+
+
+@pytest.mark.parametrize("parts", [("", "r"), ("q", ""), ("q", "r", ""), ("x" * 513, "r")], ids=str)
+def test_a_lane_of_illegal_names_is_refused(parts: tuple[str, ...]) -> None:
+    """A worker of no queue would serve a lane that no job can have."""
+    with pytest.raises(Invalid, match="lane"):
+        lane_of(*parts)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import itertools
 import os
+import sqlite3
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +44,7 @@ from nodeagent import (
     Shared,
     StepJournal,
     Transactions,
+    Unavailable,
     Wakeups,
     WriteOnce,
 )
@@ -172,6 +177,49 @@ def finishing(claim: Claim, *, ended_at: int = 5) -> Commit:
         Put(claim.job, after),
         Release(),
     )
+
+
+class Gathered:
+    """Holds the writer back until a number of callers wait, then lets them go together."""
+
+    def __init__(self, store: Store) -> None:
+        self._database = store.connection.database
+        self._lead = threading.Event()
+        self._go = threading.Event()
+        self._leader = threading.Thread(target=self._lead_slowly)
+
+    def _lead_slowly(self) -> None:
+        with contextlib.suppress(Unavailable):
+            self._database.write(self._wait)
+
+    def _wait(self, _: sqlite3.Connection) -> None:
+        self._lead.set()
+        self._go.wait(30)
+
+    def run(self, calls: Sequence[Callable[[], Any]]) -> list[Any]:
+        """Return what each call returned or raised; all are performed in as few groups as can be."""
+        self._leader.start()
+        self._lead.wait(30)
+        with ThreadPoolExecutor(len(calls)) as pool:
+            futures = [pool.submit(call) for call in calls]
+            while len(self._database._writer._queue) < len(calls):
+                threading.Event().wait(0.001)
+            self._go.set()
+            self._leader.join(30)
+            return [future.exception() or future.result() for future in futures]
+
+
+def gathered(store: Store, calls: Sequence[Callable[[], Any]]) -> list[Any]:
+    """Return what each call returned or raised, all made while the writer is held back."""
+    return Gathered(store).run(calls)
+
+
+def commits_seen(store: Store) -> list[str]:
+    """Return a list to which every statement of the writing connection is added."""
+    seen: list[str] = []
+    database = store.connection.database
+    database.write(lambda connection: connection.set_trace_callback(seen.append))
+    return seen
 
 
 def run_python(code: str, *arguments: object) -> subprocess.Popen[str]:

@@ -2,57 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import sqlite3
-import threading
-from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import Any
 
 import pytest
-from plugins.nodeagent_sqlite.tests.sqlite_lab import Opener, Store, step, steps_of
+from plugins.nodeagent_sqlite.tests.sqlite_lab import Opener, Store, commits_seen, gathered, step, steps_of
 
 from nodeagent import Committed, Conflict, Corrupt, Entry, Seq, Unavailable
 from nodeagent_sqlite.writer import MAX_GROUP
-
-
-class Gathered:
-    """Holds the writer back until a number of callers wait, then lets them go together."""
-
-    def __init__(self, store: Store) -> None:
-        self._database = store.connection.database
-        self._lead = threading.Event()
-        self._go = threading.Event()
-        self._leader = threading.Thread(target=self._lead_slowly)
-
-    def _lead_slowly(self) -> None:
-        with contextlib.suppress(Unavailable):
-            self._database.write(self._wait)
-
-    def _wait(self, _: sqlite3.Connection) -> None:
-        self._lead.set()
-        self._go.wait(30)
-
-    def run(self, calls: Sequence[Callable[[], Any]]) -> list[Any]:
-        """Return what each call returned or raised; all are performed in as few groups as can be."""
-        self._leader.start()
-        self._lead.wait(30)
-        with ThreadPoolExecutor(len(calls)) as pool:
-            futures = [pool.submit(call) for call in calls]
-            while len(self._database._writer._queue) < len(calls):
-                threading.Event().wait(0.001)
-            self._go.set()
-            self._leader.join(30)
-            return [future.exception() or future.result() for future in futures]
-
-
-def commits_seen(store: Store) -> list[str]:
-    """Return a list to which every statement of the writing connection is added."""
-    seen: list[str] = []
-    database = store.connection.database
-    database.write(lambda connection: connection.set_trace_callback(seen.append))
-    return seen
 
 
 def test_callers_that_wait_together_share_one_commit(store: Store) -> None:
@@ -61,7 +19,7 @@ def test_callers_that_wait_together_share_one_commit(store: Store) -> None:
     seen = commits_seen(store)
 
     calls = [partial(store.transactions.commit, step(claim, f"k{i}")) for i in range(20)]
-    answers = Gathered(store).run(calls)
+    answers = gathered(store, calls)
 
     assert sorted(answer.seqs[0] for answer in answers) == list(range(1, 21))
     assert seen.count("COMMIT") == 3  # the tracing call's own, the slow one's, and theirs
@@ -74,7 +32,7 @@ def test_a_group_is_bounded(store: Store) -> None:
     count = MAX_GROUP + 1
 
     calls = [partial(store.transactions.commit, step(claim, f"k{i}")) for i in range(count)]
-    Gathered(store).run(calls)
+    gathered(store, calls)
 
     assert seen.count("COMMIT") == 4
 
@@ -86,7 +44,7 @@ def test_a_refused_caller_disturbs_nobody(store: Store) -> None:
 
     keys = ["a", "b", "taken", "c", "d"]
     calls = [partial(store.transactions.commit, step(claim, key)) for key in keys]
-    answers = Gathered(store).run(calls)
+    answers = gathered(store, calls)
 
     assert isinstance(answers[2], Conflict)
     assert isinstance(answers[2].found, Entry)
@@ -102,12 +60,13 @@ def test_a_fault_in_one_caller_is_its_own(store: Store) -> None:
     def broken(_: sqlite3.Connection) -> None:
         raise ZeroDivisionError
 
-    answers = Gathered(store).run(
+    answers = gathered(
+        store,
         [
             lambda: store.transactions.commit(step(claim, "a")),
             lambda: store.connection.database.write(broken),
             lambda: store.transactions.commit(step(claim, "b")),
-        ]
+        ],
     )
 
     assert isinstance(answers[1], ZeroDivisionError)
@@ -126,7 +85,7 @@ def test_a_failed_commit_is_nobodys_success(store: Store, monkeypatch: pytest.Mo
     with monkeypatch.context() as patch:
         patch.setattr(store.connection.database._writer, "_seal", refuse)
         calls = [partial(store.transactions.commit, step(claim, f"k{i}")) for i in range(5)]
-        answers = Gathered(store).run(calls)
+        answers = gathered(store, calls)
 
     assert [type(answer) for answer in answers] == [Unavailable] * 5
     assert store.journal.read(steps_of("j1"), Seq(0), 10).items == ()
@@ -140,12 +99,13 @@ def test_an_interrupted_leader_leaves_nobody_waiting(store: Store) -> None:
     def interrupted(_: sqlite3.Connection) -> None:
         raise KeyboardInterrupt
 
-    answers = Gathered(store).run(
+    answers = gathered(
+        store,
         [
             lambda: store.transactions.commit(step(claim, "a")),
             lambda: store.connection.database.write(interrupted),
             lambda: store.transactions.commit(step(claim, "b")),
-        ]
+        ],
     )
 
     assert sorted(type(answer).__name__ for answer in answers) == [
@@ -170,7 +130,7 @@ def test_an_interrupted_commit_is_open(store: Store, monkeypatch: pytest.MonkeyP
     steps = [step(claim, f"k{i}") for i in range(4)]
     with monkeypatch.context() as patch:
         patch.setattr(writer, "_seal", sealed_and_interrupted)
-        answers = Gathered(store).run([partial(store.transactions.commit, each) for each in steps])
+        answers = gathered(store, [partial(store.transactions.commit, each) for each in steps])
     repeated = [store.transactions.commit(each) for each in steps]
 
     told = [type(answer).__name__ for answer in answers]

@@ -12,7 +12,7 @@ from nodeagent.errors import Corrupt, Invalid
 from nodeagent.keys import encode_key
 from nodeagent.lossless import Json, decode, encode
 from nodeagent.records.answer import CONFIDENCE_ORDER, Confidence, Evidence
-from nodeagent.records.ids import an_id, an_optional_count, check_id, check_int
+from nodeagent.records.ids import an_id, an_optional_count, check_id, check_int, check_parts
 from nodeagent.records.job import RunAfter
 from nodeagent.records.policy import PolicyContext
 from nodeagent.rules.retry import RetryPolicy
@@ -125,7 +125,8 @@ class FrameState:
 
 def lane_of(queue: str, runner: str, tenant: str | None = None) -> str:
     """Return the routing key of a queue and runner, and of one tenant if lanes are told apart by tenant."""
-    return encode_key((queue, runner) if tenant is None else (queue, runner, tenant))
+    parts = (queue, runner) if tenant is None else (queue, runner, tenant)
+    return encode_key(check_parts("lane", parts))
 
 
 def digest_of(spec: bytes) -> str:

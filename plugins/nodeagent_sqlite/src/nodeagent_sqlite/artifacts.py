@@ -8,7 +8,6 @@ from typing import Final
 from nodeagent import ArtifactInfo, ArtifactRef, Corrupt, Invalid, NotFound, TooLarge
 from nodeagent_sqlite import statements
 from nodeagent_sqlite.connection import SqliteConnection
-from nodeagent_sqlite.writer import undone_if_refused
 
 SQL: Final = statements.load("artifacts")
 MAX_ARTIFACT_BYTES: Final = 512 * 2**20
@@ -29,17 +28,15 @@ class SqliteArtifacts:
             raise TooLarge("the number of an artifact's bytes", len(data), MAX_ARTIFACT_BYTES)
         ref = ArtifactRef.of(data)
         ArtifactInfo(ref=ref, size=len(data), media_type=media_type, put_at=self._clock.now())
-        self._database.write(lambda c: undone_if_refused(c, lambda: self._put(c, ref, data, media_type)))
+        self._database.write_whole(lambda c: self._put(c, ref, data, media_type))
         return ref
 
     def _put(self, connection: sqlite3.Connection, ref: ArtifactRef, data: bytes, media_type: str) -> None:
         now = self._clock.now()
-        known = connection.execute(SQL["find"], (self._namespace_id, ref.id)).fetchone()
-        if known is None:
-            row = (self._namespace_id, ref.id, len(data), media_type, now)
-            number = connection.execute(SQL["insert"], row).lastrowid
-        else:
-            (number,) = known
+        cursor = connection.execute(SQL["insert"], (self._namespace_id, ref.id, len(data), media_type, now))
+        number = cursor.lastrowid
+        if cursor.rowcount != 1:
+            (number,) = connection.execute(SQL["find"], (self._namespace_id, ref.id)).fetchone()
             connection.execute(SQL["renew"], (now, number))
         connection.execute(SQL["put_bytes"], (number, data))
 

@@ -88,12 +88,12 @@ def open_connection(
 
 
 def _path(settings: SqliteSettings) -> Path:
-    if settings.path == ":memory:":
+    if settings.path.name == ":memory:":
         raise Unavailable(
             "the path should be a file, but is ':memory:', which no other thread or process sees;"
             ' choose provider "memory" for a store that is not kept'
         )
-    return Path(settings.path).expanduser().absolute()
+    return settings.path.expanduser().absolute()
 
 
 def _prepare(database: Database) -> bool:

@@ -21,7 +21,7 @@ from typing import Any, Final, TypeVar
 from nodeagent import Unavailable
 from nodeagent_sqlite.faults import translated
 from nodeagent_sqlite.waiting import patiently
-from nodeagent_sqlite.writer import Atom, Writer
+from nodeagent_sqlite.writer import Atom, Writer, undone_if_refused
 
 T = TypeVar("T")
 
@@ -53,7 +53,8 @@ class Database:
     def _begin_life(self) -> None:
         """Start with nothing open: when made, and in a forked child."""
         self._process = os.getpid()
-        self._calm = threading.Condition(threading.Lock())
+        self._mutex = threading.Lock()
+        self._calm = threading.Condition(self._mutex)
         self._forks = 0
         self._in_use = 0
         self._idle: list[sqlite3.Connection] = []
@@ -64,11 +65,18 @@ class Database:
 
     # --- what ports use -------------------------------------------------------------------------
 
-    def write(self, atom: Atom[T]) -> T:
-        """Perform an atom in a transaction that others may share; return when it is durable."""
+    def write(self, atom: Atom[T], bold: Atom[T] | None = None) -> T:
+        """Perform an atom in a transaction that others may share; return when it is durable.
+
+        ``bold`` does the same, but may leave something behind when it raises (see :mod:`nodeagent_sqlite.writer`).
+        """
         if self._process != os.getpid():
             self.in_child()
-        return self._writer.run(atom)
+        return self._writer.run(atom, bold)
+
+    def write_whole(self, work: Atom[T]) -> T:
+        """Perform ``work`` of several statements, which would leave some behind when it raises, as an atom."""
+        return self.write(lambda connection: undone_if_refused(connection, lambda: work(connection)), bold=work)
 
     def read(self, query: Callable[[sqlite3.Connection], T]) -> T:
         """Return what ``query`` reads; one statement sees one state of the database."""
@@ -130,7 +138,7 @@ class Database:
     def give_writer(self, *, is_sound: bool) -> None:
         """Keep the writing connection for the next leader, unless a failure left it in doubt."""
         connection = self._writing
-        with self._calm:
+        with self._mutex:
             self._is_writing = False
             keeps = is_sound and not self._is_closed
             self._writing = connection if keeps else None
@@ -160,7 +168,7 @@ class Database:
         self._leave()
 
     def _enter(self) -> None:
-        with self._calm:
+        with self._mutex:
             while self._forks:
                 self._calm.wait()
             if self._is_closed:
@@ -168,7 +176,7 @@ class Database:
             self._in_use += 1
 
     def _leave(self) -> None:
-        with self._calm:
+        with self._mutex:
             self._in_use -= 1
             if self._forks:
                 self._calm.notify_all()

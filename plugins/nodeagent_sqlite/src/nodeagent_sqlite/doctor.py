@@ -26,7 +26,7 @@ _PATIENCE: Final = 5.0
 
 def look(settings: SqliteSettings, connection: Connection | None) -> list[Check]:
     """Look at everything that can go wrong with the file; change nothing."""
-    path = Path(settings.path).expanduser().absolute()
+    path = settings.path.expanduser().absolute()
     checks = [_sqlite(), _file_system(path), _space(path)]
     if not path.is_file():
         found = f"{str(path)!r} is not there yet" if not path.exists() else f"{str(path)!r} is no file"

@@ -13,6 +13,7 @@ from nodeagent import (
     Invalid,
     Lease,
     LeaseLost,
+    Ms,
     Page,
     Resource,
     Unsupported,
@@ -50,24 +51,47 @@ def loss(connection: sqlite3.Connection, namespace_id: int, fence: Fence) -> tup
     return mark, "revoked" if state == "revoked" else "released"
 
 
+def take(
+    connection: sqlite3.Connection,
+    namespace_id: int,
+    resource: Resource,
+    *,
+    holder: str,
+    claim_id: str,
+    now: Ms,
+    ttl_ms: int,
+    lane: str | None = None,
+) -> Lease | None:
+    """Make a lease with the next token, of a job in a lane or of anything else; None if a current one forbids it."""
+    job_id = None if lane is None else resource[1]
+    name = (namespace_id, text_of(resource))
+    expires_at = later(now, ttl_ms)
+    row = (*name, resource[0], lane, job_id, holder, claim_id, now, expires_at)
+    if connection.execute(SQL["take"], row).rowcount != 1:
+        return None
+    (token,) = connection.execute(SQL["token"], name).fetchone()
+    return Lease(
+        resource=resource,
+        holder=holder,
+        token=token,
+        claim_id=claim_id,
+        acquired_at=now,
+        expires_at=expires_at,
+    )
+
+
 def release(connection: sqlite3.Connection, namespace_id: int, fence: Fence) -> bool:
     """End the fence's lease; say whether this call did."""
-    ended = connection.execute(SQL["release"], _name(namespace_id, fence)).rowcount == 1
-    if ended:
-        _free_job(connection, namespace_id, fence.resource)
-    return ended
+    return connection.execute(SQL["release"], _name(namespace_id, fence)).rowcount == 1
 
 
 def revoke(connection: sqlite3.Connection, namespace_id: int, resource: Resource) -> None:
     """Raise the resource's mark and end its lease, if there is one."""
-    connection.execute(
-        SQL["revoke"],
-        {"namespace_id": namespace_id, "resource": encode_key(resource), "kind": resource[0]},
-    )
-    _free_job(connection, namespace_id, resource)
+    connection.execute(SQL["revoke"], (namespace_id, encode_key(resource), resource[0]))
 
 
-def _free_job(connection: sqlite3.Connection, namespace_id: int, resource: Resource) -> None:
+def free_job(connection: sqlite3.Connection, namespace_id: int, resource: Resource) -> None:
+    """Let a job whose lease ended be claimed again. Whoever ends a job's lease calls this, or writes so in the job."""
     if resource[0] == "job" and len(resource) == 2:  # noqa: PLR2004 - a job's resource
         connection.execute(SQL["free_job"], (namespace_id, resource[1]))
 
@@ -117,30 +141,9 @@ class SqliteLeases:
         self, connection: sqlite3.Connection, resource: Resource, holder: str, ttl_ms: int, claim_id: str
     ) -> Lease | None:
         now = self._clock.now()
-        expires_at = later(now, ttl_ms)
-        taken = connection.execute(
-            SQL["take"],
-            {
-                "namespace_id": self._namespace_id,
-                "resource": encode_key(resource),
-                "kind": resource[0],
-                "lane": None,
-                "job_id": None,
-                "holder": holder,
-                "claim_id": claim_id,
-                "now": now,
-                "expires_at": expires_at,
-            },
-        ).fetchall()
-        if taken:
-            return Lease(
-                resource=resource,
-                holder=holder,
-                token=taken[0][0],
-                claim_id=claim_id,
-                acquired_at=now,
-                expires_at=expires_at,
-            )
+        taken = take(connection, self._namespace_id, resource, holder=holder, claim_id=claim_id, now=now, ttl_ms=ttl_ms)
+        if taken is not None:
+            return taken
         held = self._current(connection, resource)
         return held if held is not None and held.claim_id == claim_id else None
 

@@ -10,7 +10,6 @@ from attrs import define, evolve
 from nodeagent import Ms, Owner, Purged, SchemaStatus, encode_key
 from nodeagent_sqlite import schema, statements
 from nodeagent_sqlite.connection import SqliteConnection
-from nodeagent_sqlite.writer import undone_if_refused
 
 SQL: Final = statements.load("maintenance")
 BATCH: Final = 100
@@ -81,7 +80,7 @@ class SqliteMaintenance:
 
     def migrate(self, phase: Literal["pre", "post"]) -> SchemaStatus:
         """Apply what is pending of a phase, in one transaction; safe to run many at once."""
-        self._database.write(lambda c: undone_if_refused(c, lambda: schema.migrate(c, phase)))
+        self._database.write_whole(lambda c: schema.migrate(c, phase))
         return self.schema()
 
     def purge(self, ended_before: Ms, limit: int) -> Purged:
@@ -105,7 +104,7 @@ class SqliteMaintenance:
     def _batch(self, so_far: _Purge, what: str, before: Ms, size: int) -> _Purge:
         """Remove one batch in one transaction; what is counted is durable."""
 
-        def atom(connection: sqlite3.Connection) -> _Purge:
+        def remove(connection: sqlite3.Connection) -> _Purge:
             purge = evolve(so_far)
             rows = connection.execute(SQL[what], (self._namespace_id, before, size + 1)).fetchall()
             for row in rows[:size]:
@@ -113,7 +112,7 @@ class SqliteMaintenance:
             purge.has_more = len(rows) > size
             return purge
 
-        return self._database.write(lambda c: undone_if_refused(c, lambda: atom(c)))
+        return self._database.write_whole(remove)
 
     def drop_namespace(self) -> None:
         """Remove everything of this namespace. Its number and its floor stay, so that tokens go on rising."""
@@ -123,7 +122,7 @@ class SqliteMaintenance:
             for table in (*_TABLES, "leases"):
                 connection.execute(SQL[f"drop_{table}"], (self._namespace_id,))
 
-        self._database.write(lambda c: undone_if_refused(c, lambda: drop(c)))
+        self._database.write_whole(drop)
 
     def restored(self) -> None:
         """Revoke every lease and raise every mark beyond what was lost.
@@ -137,4 +136,4 @@ class SqliteMaintenance:
             connection.execute(SQL["lift_marks"], (self._namespace_id,))
             connection.execute(SQL["free_jobs"], (self._namespace_id,))
 
-        self._database.write(lambda c: undone_if_refused(c, lambda: restore(c)))
+        self._database.write_whole(restore)

@@ -7,6 +7,7 @@ columns, and the spec's digest its bytes.
 from __future__ import annotations
 
 import hashlib
+import operator
 from collections.abc import Callable, Mapping
 from typing import Any, Final, Generic, TypeVar, cast
 
@@ -25,7 +26,6 @@ from nodeagent import (
     MessageRecord,
     Ms,
     Owner,
-    Record,
     RecordKind,
     Revision,
     RunAfter,
@@ -34,13 +34,12 @@ from nodeagent import (
     Token,
     Version,
     decode_key,
-    encode_key,
 )
 
 H = TypeVar("H")
 R = TypeVar("R")
 Row = tuple[Any, ...]
-Columns = dict[str, object]
+Columns = Callable[[Any], Row]
 
 LAST_MS: Final = 2**53 - 1
 
@@ -52,13 +51,16 @@ def later(now: Ms, by: int) -> Ms:
 
 @frozen
 class Kind(Generic[H, R]):
-    """How one kind of record is stored. ``fixed`` names the columns that rules never change."""
+    """How one kind of record is stored.
+
+    Of a header, ``living`` returns the columns that its life changes and ``fixed`` those that rules never do.
+    """
 
     name: RecordKind
     record: Callable[..., R]
     read_header: Callable[[Row], H]
-    columns: Callable[[Any], Columns]
-    fixed: tuple[str, ...]
+    living: Columns
+    fixed: Columns
 
     def header(self, row: Row) -> H:
         """Return the header that a row is. Raises Corrupt if it is none."""
@@ -122,25 +124,6 @@ def _job_header(row: Row) -> JobHeader:
     )
 
 
-def _job_columns(header: JobHeader) -> Columns:
-    return {
-        "id": header.id,
-        "spec_digest": header.spec_digest,
-        "created_at": header.created_at,
-        "ended_at": header.ended_at,
-        "lane": header.lane,
-        "queue": header.queue,
-        "runner": header.runner,
-        "tenant": header.tenant,
-        "priority": header.priority,
-        "status": header.status,
-        "round": header.round,
-        "attempts": header.attempts,
-        "token": header.token,
-        "frame_id": header.frame_id,
-    }
-
-
 def _frame_header(row: Row) -> FrameHeader:
     return FrameHeader(
         id=row[0],
@@ -151,17 +134,6 @@ def _frame_header(row: Row) -> FrameHeader:
         ended_at=row[6],
         receipt=row[7],
     )
-
-
-def _frame_columns(header: FrameHeader) -> Columns:
-    return {
-        "id": header.id,
-        "owner": encode_key(header.owner),
-        "spec_digest": header.spec_digest,
-        "created_at": header.created_at,
-        "ended_at": header.ended_at,
-        "receipt": header.receipt,
-    }
 
 
 def _run_header(row: Row) -> RunHeader:
@@ -179,20 +151,6 @@ def _run_header(row: Row) -> RunHeader:
     )
 
 
-def _run_columns(header: RunHeader) -> Columns:
-    return {
-        "id": header.id,
-        "owner": encode_key(header.owner),
-        "spec_digest": header.spec_digest,
-        "created_at": header.created_at,
-        "ended_at": header.ended_at,
-        "conversation_id": header.conversation_id,
-        "tenant": header.tenant,
-        "status": header.status,
-        "token": header.token,
-    }
-
-
 def _message_header(row: Row) -> MessageHeader:
     return MessageHeader(
         id=row[0],
@@ -208,35 +166,33 @@ def _message_header(row: Row) -> MessageHeader:
     )
 
 
-def _message_columns(header: MessageHeader) -> Columns:
-    return {
-        "id": header.id,
-        "owner": encode_key(header.owner),
-        "spec_digest": header.spec_digest,
-        "created_at": header.created_at,
-        "ended_at": header.ended_at,
-        "conversation_id": header.conversation_id,
-        "run_id": header.run_id,
-        "role": header.role,
-        "position": header.position,
-    }
+def _columns(*names: str) -> Columns:
+    """Return what reads these columns of a header."""
+    read = operator.attrgetter(*names)
+    return read if len(names) > 1 else lambda header: (read(header),)
 
 
 JOB: Final = Kind(
     "job",
     JobRecord,
     _job_header,
-    _job_columns,
-    ("created_at", "lane", "queue", "runner", "tenant", "frame_id"),
+    _columns("ended_at", "priority", "status", "round", "attempts", "token"),
+    _columns("created_at", "lane", "queue", "runner", "tenant", "frame_id"),
 )
-FRAME: Final = Kind("frame", FrameRecord, _frame_header, _frame_columns, ("created_at",))
-RUN: Final = Kind("run", RunRecord, _run_header, _run_columns, ("created_at", "conversation_id", "tenant"))
+FRAME: Final = Kind("frame", FrameRecord, _frame_header, _columns("ended_at", "receipt"), _columns("created_at"))
+RUN: Final = Kind(
+    "run",
+    RunRecord,
+    _run_header,
+    _columns("ended_at", "status", "token"),
+    _columns("created_at", "conversation_id", "tenant"),
+)
 MESSAGE: Final = Kind(
     "message",
     MessageRecord,
     _message_header,
-    _message_columns,
-    ("created_at", "conversation_id", "run_id", "role", "position"),
+    _columns("ended_at"),
+    _columns("created_at", "conversation_id", "run_id", "role", "position"),
 )
 KINDS: Final[Mapping[str, Kind[Any, Any]]] = {
     "job": JOB,
@@ -244,8 +200,3 @@ KINDS: Final[Mapping[str, Kind[Any, Any]]] = {
     "run": RUN,
     "message": MESSAGE,
 }
-
-
-def is_fixed_as_before(kind: Kind[Any, Any], before: Record, after: Record) -> bool:
-    """Say whether the columns that rules never change are the same in both."""
-    return all(getattr(before.header, c) == getattr(after.header, c) for c in kind.fixed)

@@ -24,7 +24,6 @@ from nodeagent import (
     JobHeader,
     JobRecord,
     Lanes,
-    Lease,
     Ms,
     Peek,
     Want,
@@ -33,8 +32,7 @@ from nodeagent import (
 from nodeagent_sqlite import leases, statements
 from nodeagent_sqlite.connection import SqliteConnection
 from nodeagent_sqlite.limits import check_ttl
-from nodeagent_sqlite.records import FRAME, JOB, later
-from nodeagent_sqlite.writer import undone_if_refused
+from nodeagent_sqlite.records import FRAME, JOB
 
 SQL: Final = statements.load("scheduler")
 _JOB_COLUMNS: Final = 19
@@ -69,11 +67,11 @@ class SqliteScheduler:
             if nothing is not None:
                 return nothing
 
-        def atom(connection: sqlite3.Connection) -> Claims:
+        def work(connection: sqlite3.Connection) -> Claims:
             look = _Look(connection, self._namespace_id, want, self._clock.now())
-            return undone_if_refused(connection, lambda: _claim(look, holder, ttl_ms, claim_id, limit))
+            return _claim(look, holder, ttl_ms, claim_id, limit)
 
-        claims = self._database.write(atom)
+        claims = self._database.write_whole(work)
         self._is_busy = bool(claims.claims)
         return claims
 
@@ -91,8 +89,7 @@ class SqliteScheduler:
         def query(connection: sqlite3.Connection) -> Peek:
             look = _Look(connection, self._namespace_id, want, self._clock.now())
             found, has_more = look.claimable(limit)
-            taken = [each.number for each in found]
-            due = look.next_due(_ALWAYS if has_more else look.now, taken)
+            due = look.now if has_more else look.next_due(look.now, [each.number for each in found])
             headers = tuple(each.job.header for each in found)
             return Peek(jobs=headers, next_due=due, now=look.now)
 
@@ -105,7 +102,7 @@ def _claim(look: _Look, holder: str, ttl_ms: int, claim_id: str, limit: int) -> 
         return Claims(claims=repeated, next_due=look.next_due(_ALWAYS), now=look.now)
     found, has_more = look.claimable(limit)
     claims = tuple(look.take(each, holder, ttl_ms, claim_id) for each in found)
-    due = look.next_due(_ALWAYS if has_more else look.now)
+    due = look.now if has_more else look.next_due(look.now)
     return Claims(claims=claims, next_due=due, now=look.now)
 
 
@@ -176,7 +173,18 @@ class _Look:
     def take(self, found: _Found, holder: str, ttl_ms: int, claim_id: str) -> Claim:
         """Lease a job and write that it runs."""
         header = found.job.header
-        lease = self._lease(header, holder, ttl_ms, claim_id)
+        lease = leases.take(
+            self._connection,
+            self._namespace_id,
+            header.resource,
+            holder=holder,
+            claim_id=claim_id,
+            now=self.now,
+            ttl_ms=ttl_ms,
+            lane=header.lane,
+        )
+        if lease is None:
+            raise Corrupt(f"job {header.id!r} should be free, but its lease is held; restore it from a back-up")
         self._connection.execute(SQL["mark_running"], (claim_id, lease.token, found.number))
         running = evolve(
             header,
@@ -186,29 +194,6 @@ class _Look:
             token=lease.token,
         )
         return Claim(lease=lease, job=evolve(found.job, header=running), frame=found.frame)
-
-    def _lease(self, header: JobHeader, holder: str, ttl_ms: int, claim_id: str) -> Lease:
-        expires_at = later(self.now, ttl_ms)
-        columns = {
-            "namespace_id": self._namespace_id,
-            "resource": encode_key(header.resource),
-            "kind": "job",
-            "lane": header.lane,
-            "job_id": header.id,
-            "holder": holder,
-            "claim_id": claim_id,
-            "now": self.now,
-            "expires_at": expires_at,
-        }
-        ((token,),) = self._connection.execute(leases.SQL["take"], columns).fetchall()
-        return Lease(
-            resource=header.resource,
-            holder=holder,
-            token=token,
-            claim_id=claim_id,
-            acquired_at=self.now,
-            expires_at=expires_at,
-        )
 
     def is_repeated(self, claim_id: str) -> bool:
         """Say whether the claim still holds something."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from attrs import field, frozen, validators
 
-DEFAULT_PATH = ".nodeagent/nodeagent.db"
+DEFAULT_PATH = Path(".nodeagent/nodeagent.db")
 
 
 @frozen(kw_only=True)
@@ -17,6 +19,6 @@ class SqliteSettings:
     do not share one.
     """
 
-    path: str = field(default=DEFAULT_PATH, validator=validators.min_len(1))
+    path: Path = field(default=DEFAULT_PATH, converter=Path)
     busy_timeout_ms: int = field(default=30_000, validator=validators.ge(1))
-    wake_folder: str | None = None
+    wake_folder: Path | None = None

@@ -11,21 +11,23 @@ from __future__ import annotations
 import functools
 import sqlite3
 from collections.abc import Sequence
-from typing import Final, assert_never
+from typing import Any, Final, assert_never
 
 from nodeagent import (
     BackendError,
     Commit,
     Committed,
     EntryKey,
-    Fence,
-    JobRecord,
+    JobHeader,
     Ms,
     PortError,
     Put,
+    Record,
     Release,
     Require,
+    Resource,
     Revoke,
+    Scope,
     Seq,
     Write,
     WriteOnce,
@@ -34,14 +36,15 @@ from nodeagent import (
 from nodeagent_sqlite import journal, leases, refusals, statements
 from nodeagent_sqlite.connection import SqliteConnection
 from nodeagent_sqlite.limits import check_commit
-from nodeagent_sqlite.names import text_of
-from nodeagent_sqlite.records import KINDS, Columns, due_ms, is_fixed_as_before
+from nodeagent_sqlite.names import REMEMBERED, text_of
+from nodeagent_sqlite.records import KINDS, Kind, Row, due_ms
 from nodeagent_sqlite.refusals import Refused
-from nodeagent_sqlite.writer import Atom, undone_if_refused
+from nodeagent_sqlite.writer import undone_if_refused
 
 SQL: Final = statements.load("records")
 APPEND: Final = journal.SQL["append"]
 APPEND_FENCED: Final = journal.SQL["append_fenced"]
+ADD_SCOPE_FENCED: Final = journal.SQL["add_scope_fenced"]
 CHUNK: Final = 256
 """How many commits of a ``commit_many`` share one transaction."""
 
@@ -55,11 +58,15 @@ class SqliteTransactions:
         self._connection = connection
         self._namespace_id = connection.namespace_id
         self._clock = connection.clock
+        self._scopes: set[str] = set()
+        """Scopes that a step has named before, so that they are there, most likely."""
 
     def commit(self, commit: Commit) -> Committed:
         """Apply all writes of ``commit`` or none; then send its hints, a duplicate's once more."""
         check_commit(commit)
-        answer = self._connection.database.write(self._atom(commit))
+        atom = functools.partial(self._explained, commit)
+        bold = None if _is_step(commit) else functools.partial(self._perform, commit)
+        answer = self._connection.database.write(atom, bold)
         if commit.wake:
             self._connection.post.send(commit.wake)
         return answer
@@ -73,7 +80,10 @@ class SqliteTransactions:
 
     def _together(self, commits: Sequence[Commit]) -> list[Answer]:
         try:
-            answers = self._connection.database.write(lambda c: [self._answer(c, x) for x in commits])
+            answers = self._connection.database.write(
+                lambda connection: [self._answer(each, connection) for each in commits],
+                bold=lambda connection: [self._checked(each, connection) for each in commits],
+            )
         except BackendError as error:
             return [error for _ in commits]
         wakes = [
@@ -85,54 +95,73 @@ class SqliteTransactions:
         self._connection.post.send(tuple(dict.fromkeys(wakes)))
         return answers
 
-    def _answer(self, connection: sqlite3.Connection, commit: Commit) -> Answer:
+    def _answer(self, commit: Commit, connection: sqlite3.Connection) -> Answer:
         try:
             check_commit(commit)
-            return self._atom(commit)(connection)
+            return self._explained(commit, connection)
         except (PortError, BackendError) as error:
             return error
 
-    def _atom(self, commit: Commit) -> Atom[Committed]:
-        return functools.partial(self._perform, commit)
+    def _checked(self, commit: Commit, connection: sqlite3.Connection) -> Answer:
+        check_commit(commit)
+        return self._perform(commit, connection)
+
+    def _explained(self, commit: Commit, connection: sqlite3.Connection) -> Committed:
+        """Perform a commit; if it is refused, undo what it wrote and say why."""
+        try:
+            if _is_step(commit):
+                return self._perform(commit, connection)
+            return undone_if_refused(connection, lambda: self._perform(commit, connection))
+        except (Refused, sqlite3.IntegrityError) as refusal:
+            # A constraint that failed for another reason than a taken key is explained by nothing.
+            return refusals.explain(connection, self._namespace_id, commit, refusal)
 
     def _perform(self, commit: Commit, connection: sqlite3.Connection) -> Committed:
-        if commit.fence is not None and len(commit.writes) == 1:
-            write = commit.writes[0]
-            if isinstance(write, WriteOnce):
-                seq = self._step(connection, commit, commit.fence, write)
-                if seq is not None:
-                    return Committed(duplicate=False, fence_holds=True, seqs=(seq,))
-        return self._in_general(commit, connection)
+        """Write everything; whoever calls this undoes it if it raises, unless it is a step."""
+        if _is_step(commit):
+            return self._step(commit, connection)
+        return _Work(connection, self._namespace_id, commit, self._clock.now()).apply()
 
-    def _step(self, connection: sqlite3.Connection, commit: Commit, fence: Fence, write: WriteOnce) -> Seq | None:
-        """Write one fenced entry with one statement, or nothing: then return None and let it be explained."""
+    def _step(self, commit: Commit, connection: sqlite3.Connection) -> Committed:
+        """Write one fenced entry with one statement, and one before if its scope is new."""
+        (write,), fence = commit.writes, commit.fence
+        assert isinstance(write, WriteOnce)  # noqa: S101 - for the type checker
+        assert fence is not None  # noqa: S101 - for the type checker
         entry = write.entry
         row = (
             self._namespace_id,
             text_of(write.scope),
             text_of(fence.resource),
             fence.claim_id,
+            fence.token,
             encode_key(entry.key),
             entry.kind,
             entry.attempt,
             self._clock.now(),
-            fence.token,
             commit.commit_id,
             *journal.columns_of(entry),
         )
+        is_added = row[1] not in self._scopes and self._add_scope(connection, row[:5])
         try:
             place = connection.execute(APPEND_FENCED, row).lastrowid
         except sqlite3.IntegrityError:
-            return None
-        return Seq((place or 0) & journal.SEQ_MASK)
+            # The scope may have been purged since it was seen.
+            if is_added or not self._add_scope(connection, row[:5]):
+                raise
+            place = connection.execute(APPEND_FENCED, row).lastrowid
+        return Committed(duplicate=False, fence_holds=True, seqs=(Seq((place or 0) & journal.SEQ_MASK),))
 
-    def _in_general(self, commit: Commit, connection: sqlite3.Connection) -> Committed:
-        work = _Work(connection, self._namespace_id, commit, self._clock.now())
-        try:
-            return undone_if_refused(connection, work.apply)
-        except (Refused, sqlite3.IntegrityError) as refusal:
-            # A constraint that failed for another reason than a taken key is explained by nothing.
-            return refusals.explain(connection, self._namespace_id, commit, refusal)
+    def _add_scope(self, connection: sqlite3.Connection, row: Row) -> bool:
+        """Add a scope if it is new and the fence holds; say whether it was added."""
+        if len(self._scopes) >= REMEMBERED:
+            self._scopes.clear()
+        self._scopes.add(row[1])
+        return connection.execute(ADD_SCOPE_FENCED, row).rowcount == 1
+
+
+def _is_step(commit: Commit) -> bool:
+    """Say whether a commit is one fenced entry, which leaves nothing behind when it is refused."""
+    return len(commit.writes) == 1 and commit.fence is not None and isinstance(commit.writes[0], WriteOnce)
 
 
 class _Work:
@@ -144,15 +173,22 @@ class _Work:
         self._commit = commit
         self._now = now
         self._seqs: list[Seq] = []
+        self._scopes: dict[Scope, int] = {}
+        self._ended = _ended(commit)
+        """The resources whose leases end here, without the jobs that were written to be free."""
 
     def apply(self) -> Committed:
         """Write everything."""
         fence = self._commit.fence
-        if fence is not None and not leases.holds(self._connection, self._namespace_id, fence):
-            raise Refused
+        is_held = None if fence is None else fence.resource not in self._ended
+        if fence is not None:
+            check = leases.holds if is_held else leases.release
+            if not check(self._connection, self._namespace_id, fence):
+                raise Refused
         for write in self._commit.writes:
             self._write(write)
-        is_held = None if fence is None else not any(isinstance(w, Release) for w in self._commit.writes)
+        for resource in self._ended:
+            leases.free_job(self._connection, self._namespace_id, resource)
         return Committed(duplicate=False, fence_holds=is_held, seqs=tuple(self._seqs))
 
     def _write(self, write: Write) -> None:
@@ -164,7 +200,7 @@ class _Work:
             case Require():
                 self._require(write)
             case Release():
-                self._release()
+                pass  # the fence's check has ended it
             case Revoke():
                 leases.revoke(self._connection, self._namespace_id, write.resource)
             case _:
@@ -173,8 +209,7 @@ class _Work:
     def _append(self, write: WriteOnce) -> Seq:
         entry, fence = write.entry, self._commit.fence
         row = (
-            self._namespace_id,
-            text_of(write.scope),
+            self._scope(write.scope),
             encode_key(entry.key),
             entry.kind,
             entry.attempt,
@@ -183,38 +218,48 @@ class _Work:
             self._commit.commit_id,
             *journal.columns_of(entry),
         )
-        cursor = self._connection.execute(APPEND, row)
-        if cursor.rowcount != 1:
-            self._connection.execute(journal.SQL["add_scope"], row[:2])
-            cursor = self._connection.execute(APPEND, row)
-        return Seq((cursor.lastrowid or 0) & journal.SEQ_MASK)
+        place = self._connection.execute(APPEND, row).lastrowid
+        return Seq((place or 0) & journal.SEQ_MASK)
+
+    def _scope(self, scope: Scope) -> int:
+        """Return the number of a scope, given to it now if it is new."""
+        number = self._scopes.get(scope)
+        if number is None:
+            name = (self._namespace_id, text_of(scope))
+            known = self._connection.execute(journal.SQL["scope"], name).fetchone()
+            number = known[0] if known else self._connection.execute(journal.SQL["add_scope"], name).lastrowid or 0
+            self._scopes[scope] = number
+        return number
 
     def _put(self, put: Put) -> None:
         kind = KINDS[put.kind]
-        columns = kind.columns(put.after.header)
-        columns |= {
-            "namespace_id": self._namespace_id,
-            "written_by": self._commit.commit_id,
-            "state": put.after.state,
-        }
-        if isinstance(put.after, JobRecord):
-            columns["run_after"] = due_ms(put.after.header.run_after, self._now)
         if put.before is None:
-            self._insert(put, columns)
+            self._insert(kind, put.after)
         else:
-            verb = "update" if is_fixed_as_before(kind, put.before, put.after) else "rewrite"
-            expected = put.before.header.version
-            columns |= {
-                "expected_revision": expected.revision,
-                "expected_writer": expected.written_by,
-            }
-            if self._connection.execute(SQL[f"{verb}_{put.kind}"], columns).rowcount != 1:
-                raise Refused
+            self._update(kind, put.before, put.after)
 
-    def _insert(self, put: Put, columns: Columns) -> None:
-        spec_id = self._connection.execute(SQL["insert_spec"], (put.after.spec,)).lastrowid
-        columns |= {"revision": 1, "created_by": self._commit.commit_id, "spec_id": spec_id}
-        self._connection.execute(SQL[f"insert_{put.kind}"], columns)
+    def _insert(self, kind: Kind[Any, Any], after: Record) -> None:
+        header = after.header
+        spec_id = self._connection.execute(SQL["insert_spec"], (after.spec,)).lastrowid
+        name = (self._namespace_id, after.id, self._commit.commit_id, after.state, header.spec_digest, spec_id)
+        own = due_ms(header.run_after, self._now) if isinstance(header, JobHeader) else encode_key(after.owner)
+        self._connection.execute(SQL[f"insert_{kind.name}"], (*name, own, *kind.living(header), *kind.fixed(header)))
+
+    def _update(self, kind: Kind[Any, Any], before: Record, after: Record) -> None:
+        header, read = after.header, before.header.version
+        name = (self._namespace_id, after.id, self._commit.commit_id, after.state, read.revision, read.written_by)
+        own: Row = ()
+        if isinstance(header, JobHeader):
+            own = (int(after.owner not in self._ended), due_ms(header.run_after, self._now))
+            self._ended.discard(after.owner)
+        row = (*name, *own, *kind.living(header))
+        fixed = kind.fixed(header)
+        if fixed == kind.fixed(before.header):
+            cursor = self._connection.execute(SQL[f"update_{kind.name}"], row)
+        else:
+            cursor = self._connection.execute(SQL[f"rewrite_{kind.name}"], row + fixed)
+        if cursor.rowcount != 1:
+            raise Refused
 
     def _require(self, require: Require) -> None:
         if isinstance(require.key, EntryKey):
@@ -226,7 +271,10 @@ class _Work:
         if refusals.version_of(require.kind, row) != require.expected:
             raise Refused
 
-    def _release(self) -> None:
-        fence = self._commit.fence
-        if fence is None or not leases.release(self._connection, self._namespace_id, fence):
-            raise Refused
+
+def _ended(commit: Commit) -> set[Resource]:
+    """Return the resources whose leases a commit ends."""
+    ended = {write.resource for write in commit.writes if isinstance(write, Revoke)}
+    if commit.fence is not None and any(isinstance(write, Release) for write in commit.writes):
+        ended.add(commit.fence.resource)
+    return ended

@@ -42,7 +42,7 @@ _SETTLED_NS: Final = 100_000_000
 class Post:
     """One namespace's side of the letter boxes of a file."""
 
-    def __init__(self, database: Path, namespace: str, folder: str | None) -> None:
+    def __init__(self, database: Path, namespace: str, folder: Path | None) -> None:
         self.namespace = namespace
         self.folder = _folder(database, folder)
         self._boxes: list[str] = []
@@ -212,11 +212,11 @@ def hash_of(namespace: str, wake: Wake) -> bytes:
     return hashlib.blake2b(text.encode(), digest_size=HASH_BYTES).digest()
 
 
-def _folder(database: Path, chosen: str | None) -> Path:
+def _folder(database: Path, chosen: Path | None) -> Path:
     """Return where the processes of one file meet: by the file's real path, short, private to the user."""
     name = hashlib.sha256(os.fsencode(database.resolve())).hexdigest()[:16]
     if chosen is not None:
-        return Path(chosen).expanduser().absolute() / name
+        return chosen.expanduser().absolute() / name
     parent = f"nodeagent-{os.getuid()}"
     folder = Path(tempfile.gettempdir()).absolute() / parent / name
     return folder if len(os.fsencode(folder)) < LONGEST_PATH - 20 else Path("/tmp") / parent / name  # noqa: S108 - made private below

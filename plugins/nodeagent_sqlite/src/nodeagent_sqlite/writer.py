@@ -8,6 +8,10 @@ commits in its own thread: nothing is handed over, so nothing waits for a thread
 An atom is a function of the connection that either does all its work or raises and leaves nothing behind
 (:func:`undone_if_refused`), so a refused one disturbs nobody who shares its transaction. Nobody is answered
 before the commit is durable.
+
+Most callers share with nobody, and most are not refused. So an atom may come with a *bold* version of itself that
+takes no care to leave nothing behind: a lone caller tries it first, and if it raises, the whole transaction is
+undone and the atom performed in a new one.
 """
 
 from __future__ import annotations
@@ -63,10 +67,11 @@ def undone_if_refused(connection: sqlite3.Connection, work: Callable[[], T]) -> 
 class _Caller(Generic[T]):
     """One waiting caller: its atom, how it ended, and, while it leads, whom it has to answer."""
 
-    __slots__ = ("atom", "deadline", "error", "gate", "group", "is_done", "is_sealing", "leads", "result")
+    __slots__ = ("atom", "bold", "deadline", "error", "gate", "group", "is_done", "is_sealing", "leads", "result")
 
-    def __init__(self, atom: Atom[T], deadline: float) -> None:
+    def __init__(self, atom: Atom[T], bold: Atom[T] | None, deadline: float) -> None:
         self.atom = atom
+        self.bold = bold
         self.deadline = deadline
         self.gate: Any = None
         self.leads = False
@@ -87,15 +92,15 @@ class Writer:
         self._queue: deque[_Caller[Any]] = deque()
         self._is_led = False
 
-    def run(self, atom: Atom[T]) -> T:
-        """Return the atom's result once it is durable, or raise what it raised.
+    def run(self, atom: Atom[T], bold: Atom[T] | None = None) -> T:
+        """Return the atom's result, or its bold version's, once it is durable, or raise what the atom raised.
 
         Raises:
             Unavailable: nothing was applied.
             OutcomeUnknown: the commit failed in a way that leaves it open.
 
         """
-        caller = _Caller(atom, time.monotonic() + self._busy_timeout)
+        caller = _Caller(atom, bold, time.monotonic() + self._busy_timeout)
         try:
             self._join(caller)
             if caller.gate is not None:
@@ -151,8 +156,9 @@ class Writer:
         try:
             self._begin(connection, own, group)
             group += self._drained()
-            for caller in group:
-                self._perform(connection, caller)
+            if len(group) > 1 or not self._dared(connection, group[0]):
+                for caller in group:
+                    self._perform(connection, caller)
             own.is_sealing = True
             self._seal(connection)
             is_sound = True
@@ -162,15 +168,28 @@ class Writer:
 
     def _begin(self, connection: sqlite3.Connection, own: _Caller[Any], group: list[_Caller[Any]]) -> None:
         try:
-            try:
-                connection.execute("BEGIN IMMEDIATE")
-            except sqlite3.OperationalError:
-                patiently(lambda: connection.execute("BEGIN IMMEDIATE"), own.deadline)
+            _take_lock(connection, own.deadline)
         except BaseException as error:
             group += self._expired(own)
             if isinstance(error, sqlite3.Error):
                 raise translated(error, self._source.path) from error
             raise
+
+    def _dared(self, connection: sqlite3.Connection, caller: _Caller[Any]) -> bool:
+        """Perform a lone caller's bold atom, if it has one; begin anew if it raises, and say whether it is done."""
+        if caller.bold is None:
+            return False
+        try:
+            caller.result = caller.bold(connection)
+        except Exception:  # noqa: BLE001 - the atom will say why
+            try:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+                _take_lock(connection, caller.deadline)
+            except sqlite3.Error as error:
+                raise translated(error, self._source.path) from error
+            return False
+        return True
 
     def _perform(self, connection: sqlite3.Connection, caller: _Caller[Any]) -> None:
         try:
@@ -239,6 +258,14 @@ def _interrupted(own: _Caller[Any]) -> BackendError:
     if own.is_sealing:
         return OutcomeUnknown("the thread that committed was interrupted; send it again with the same id")
     return Unavailable("the thread that wrote was interrupted, so nothing was applied; try again")
+
+
+def _take_lock(connection: sqlite3.Connection, deadline: float) -> None:
+    """Begin a transaction that writes, as soon as no other process has one."""
+    try:
+        connection.execute("BEGIN IMMEDIATE")
+    except sqlite3.OperationalError:
+        patiently(lambda: connection.execute("BEGIN IMMEDIATE"), deadline)
 
 
 def _rolled_back(connection: sqlite3.Connection) -> bool:

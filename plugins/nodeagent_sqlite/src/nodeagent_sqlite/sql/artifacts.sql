@@ -5,8 +5,9 @@
 SELECT number FROM artifacts WHERE namespace_id = ? AND id = ?;
 
 -- name: insert
--- Describe bytes that were not there.
-INSERT INTO artifacts (namespace_id, id, size, media_type, put_at) VALUES (?, ?, ?, ?, ?);
+-- Describe bytes, if they are not there.
+INSERT INTO artifacts (namespace_id, id, size, media_type, put_at) VALUES (?, ?, ?, ?, ?)
+ON CONFLICT DO NOTHING;
 
 -- name: renew
 -- Bytes that were put again are as young as new ones.

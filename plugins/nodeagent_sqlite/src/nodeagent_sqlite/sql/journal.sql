@@ -13,30 +13,41 @@ VALUES (
         s.id << 30
      ) + 1
      FROM scopes s WHERE s.namespace_id = ?1 AND s.name = ?2),
-    (SELECT ?5 FROM scopes s CROSS JOIN leases l
+    (SELECT ?6 FROM scopes s CROSS JOIN leases l
      WHERE s.namespace_id = ?1 AND s.name = ?2
-       AND l.namespace_id = ?1 AND l.resource = ?3 AND l.claim_id = ?4 AND l.token = ?9
+       AND l.namespace_id = ?1 AND l.resource = ?3 AND l.claim_id = ?4 AND l.token = ?5
        AND l.state = 'held'),
-    ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14
+    ?7, ?8, ?9, ?5, ?10, ?11, ?12, ?13, ?14
 );
 
--- name: append
--- Write an entry after the last of its scope. Nothing is inserted if the scope is new.
-INSERT INTO journal (place, key, kind, attempt, at, token, written_by, sha256, size, ref, data)
-SELECT
-    coalesce(
-        (SELECT j.place FROM journal j
-         WHERE j.place > s.id << 30 AND j.place < (s.id + 1) << 30
-         ORDER BY j.place DESC LIMIT 1),
-        s.id << 30
-    ) + 1,
-    ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12
-FROM scopes s
-WHERE s.namespace_id = ?1 AND s.name = ?2;
+-- name: add_scope_fenced
+-- Give a scope its number if it has none and the fence holds.
+INSERT INTO scopes (namespace_id, name)
+SELECT l.namespace_id, ?2 FROM leases l
+WHERE l.namespace_id = ?1 AND l.resource = ?3 AND l.claim_id = ?4 AND l.token = ?5
+  AND l.state = 'held'
+ON CONFLICT DO NOTHING;
+
+-- name: scope
+-- The number of a scope, which stands for its name.
+SELECT id FROM scopes WHERE namespace_id = ? AND name = ?;
 
 -- name: add_scope
--- Give a scope its number, which stands for its name from now on.
-INSERT INTO scopes (namespace_id, name) VALUES (?, ?) ON CONFLICT DO NOTHING;
+-- Give a scope its number.
+INSERT INTO scopes (namespace_id, name) VALUES (?, ?);
+
+-- name: append
+-- Write an entry after the last of its scope, given by number.
+INSERT INTO journal (place, key, kind, attempt, at, token, written_by, sha256, size, ref, data)
+VALUES (
+    coalesce(
+        (SELECT j.place FROM journal j
+         WHERE j.place > ?1 << 30 AND j.place < (?1 + 1) << 30
+         ORDER BY j.place DESC LIMIT 1),
+        ?1 << 30
+    ) + 1,
+    ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11
+);
 
 -- name: get
 -- One entry by its full name.

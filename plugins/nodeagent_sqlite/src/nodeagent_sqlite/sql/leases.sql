@@ -16,21 +16,27 @@ WHERE namespace_id = ? AND resource = ? AND state = 'held';
 
 -- name: take
 -- Make a lease with the next token, unless another claim's is held and unexpired, or this claim's own is held. A resource
--- that was never seen starts above the namespace's floor.
+-- that was never seen starts above the namespace's floor. (INSERT ... SELECT and RETURNING would say the same, but go
+-- through temporary tables.)
 INSERT INTO leases (
     namespace_id, resource, kind, lane, job_id, mark, token,
     holder, claim_id, acquired_at, expires_at, state
 )
-SELECT
-    n.id, :resource, :kind, :lane, :job_id, n.floor + 1, n.floor + 1,
-    :holder, :claim_id, :now, :expires_at, 'held'
-FROM namespaces n WHERE n.id = :namespace_id
+VALUES (
+    ?1, ?2, ?3, ?4, ?5,
+    (SELECT n.floor + 1 FROM namespaces n WHERE n.id = ?1),
+    (SELECT n.floor + 1 FROM namespaces n WHERE n.id = ?1),
+    ?6, ?7, ?8, ?9, 'held'
+)
 ON CONFLICT (namespace_id, resource) DO UPDATE SET
     mark = mark + 1, token = mark + 1, lane = excluded.lane, job_id = excluded.job_id,
     holder = excluded.holder, claim_id = excluded.claim_id,
     acquired_at = excluded.acquired_at, expires_at = excluded.expires_at, state = 'held'
-WHERE state <> 'held' OR (expires_at <= :now AND claim_id <> :claim_id)
-RETURNING token;
+WHERE state <> 'held' OR (expires_at <= ?8 AND claim_id <> ?7);
+
+-- name: token
+-- The token of the latest claim.
+SELECT token FROM leases WHERE namespace_id = ? AND resource = ?;
 
 -- name: renew
 -- Move the expiry of a lease that is held; nothing else is written.
@@ -48,8 +54,8 @@ WHERE namespace_id = ? AND resource = ? AND token = ? AND claim_id = ? AND state
 INSERT INTO leases (
     namespace_id, resource, kind, mark, token, holder, claim_id, acquired_at, expires_at, state
 )
-SELECT n.id, :resource, :kind, n.floor + 1, 0, '', '', 0, 0, 'revoked'
-FROM namespaces n WHERE n.id = :namespace_id
+SELECT n.id, ?2, ?3, n.floor + 1, 0, '', '', 0, 0, 'revoked'
+FROM namespaces n WHERE n.id = ?1
 ON CONFLICT (namespace_id, resource) DO UPDATE SET
     mark = mark + 1, state = CASE state WHEN 'held' THEN 'revoked' ELSE state END;
 

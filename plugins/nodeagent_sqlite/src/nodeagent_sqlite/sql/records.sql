@@ -3,7 +3,8 @@
 -- A header is selected in the order of the columns below; a record is a header, its spec and its state.
 -- An update compares the version that the writer read. It comes in two widths: "update" writes what the
 -- life of a record changes, so that only the indexes of those columns are written; "rewrite" also writes the
--- columns that rules never change, for a writer who does.
+-- columns that rules never change, for a writer who does. A job's leased becomes 0 if its lease ends in the same
+-- commit (?7 is 0, else 1): then one update does both.
 
 -- name: insert_spec
 -- Store a spec, which is written once.
@@ -34,33 +35,28 @@ SELECT created_by FROM jobs WHERE namespace_id = ? AND id = ?;
 -- name: insert_job
 -- Create a job; its unique index refuses an id that is taken.
 INSERT INTO jobs (
-    namespace_id, id, revision, written_by, spec_digest, created_at, ended_at, lane, queue,
-    runner, tenant, priority, run_after, status, round, attempts, token, frame_id,
-    created_by, spec_id, state
+    namespace_id, id, revision, written_by, created_by, state, spec_digest, spec_id,
+    run_after, ended_at, priority, status, round, attempts, token, created_at, lane,
+    queue, runner, tenant, frame_id
 ) VALUES (
-    :namespace_id, :id, :revision, :written_by, :spec_digest, :created_at, :ended_at,
-    :lane, :queue, :runner, :tenant, :priority, :run_after, :status, :round, :attempts,
-    :token, :frame_id, :created_by, :spec_id, :state
+    ?1, ?2, 1, ?3, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17,
+    ?18, ?19
 );
 
 -- name: update_job
 -- Write what changes in the life of a job.
 UPDATE jobs SET
-    revision = revision + 1, written_by = :written_by, state = :state,
-    ended_at = :ended_at, priority = :priority, run_after = :run_after, status = :status,
-    round = :round, attempts = :attempts, token = :token
-WHERE namespace_id = :namespace_id AND id = :id
-  AND revision = :expected_revision AND written_by = :expected_writer;
+    revision = revision + 1, written_by = ?3, state = ?4, leased = leased * ?7, run_after = ?8,
+    ended_at = ?9, priority = ?10, status = ?11, round = ?12, attempts = ?13, token = ?14
+WHERE namespace_id = ?1 AND id = ?2 AND revision = ?5 AND written_by = ?6;
 
 -- name: rewrite_job
 -- Write every column of a job but its id, owner and spec.
 UPDATE jobs SET
-    revision = revision + 1, written_by = :written_by, state = :state,
-    ended_at = :ended_at, priority = :priority, run_after = :run_after, status = :status,
-    round = :round, attempts = :attempts, token = :token, created_at = :created_at,
-    lane = :lane, queue = :queue, runner = :runner, tenant = :tenant, frame_id = :frame_id
-WHERE namespace_id = :namespace_id AND id = :id
-  AND revision = :expected_revision AND written_by = :expected_writer;
+    revision = revision + 1, written_by = ?3, state = ?4, leased = leased * ?7, run_after = ?8,
+    ended_at = ?9, priority = ?10, status = ?11, round = ?12, attempts = ?13, token = ?14,
+    created_at = ?15, lane = ?16, queue = ?17, runner = ?18, tenant = ?19, frame_id = ?20
+WHERE namespace_id = ?1 AND id = ?2 AND revision = ?5 AND written_by = ?6;
 
 -- name: get_frame
 -- One whole frame.
@@ -85,28 +81,24 @@ SELECT created_by FROM frames WHERE namespace_id = ? AND id = ?;
 -- name: insert_frame
 -- Create a frame; its unique index refuses an id that is taken.
 INSERT INTO frames (
-    namespace_id, id, owner, revision, written_by, spec_digest, created_at, ended_at,
-    receipt, created_by, spec_id, state
+    namespace_id, id, revision, written_by, created_by, state, spec_digest, spec_id,
+    owner, ended_at, receipt, created_at
 ) VALUES (
-    :namespace_id, :id, :owner, :revision, :written_by, :spec_digest, :created_at,
-    :ended_at, :receipt, :created_by, :spec_id, :state
+    ?1, ?2, 1, ?3, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10
 );
 
 -- name: update_frame
 -- Write what changes in the life of a frame.
 UPDATE frames SET
-    revision = revision + 1, written_by = :written_by, state = :state,
-    ended_at = :ended_at, receipt = :receipt
-WHERE namespace_id = :namespace_id AND id = :id
-  AND revision = :expected_revision AND written_by = :expected_writer;
+    revision = revision + 1, written_by = ?3, state = ?4, ended_at = ?7, receipt = ?8
+WHERE namespace_id = ?1 AND id = ?2 AND revision = ?5 AND written_by = ?6;
 
 -- name: rewrite_frame
 -- Write every column of a frame but its id, owner and spec.
 UPDATE frames SET
-    revision = revision + 1, written_by = :written_by, state = :state,
-    ended_at = :ended_at, receipt = :receipt, created_at = :created_at
-WHERE namespace_id = :namespace_id AND id = :id
-  AND revision = :expected_revision AND written_by = :expected_writer;
+    revision = revision + 1, written_by = ?3, state = ?4, ended_at = ?7, receipt = ?8,
+    created_at = ?9
+WHERE namespace_id = ?1 AND id = ?2 AND revision = ?5 AND written_by = ?6;
 
 -- name: get_run
 -- One whole run.
@@ -131,29 +123,24 @@ SELECT created_by FROM runs WHERE namespace_id = ? AND id = ?;
 -- name: insert_run
 -- Create a run; its unique index refuses an id that is taken.
 INSERT INTO runs (
-    namespace_id, id, owner, revision, written_by, spec_digest, created_at, ended_at,
-    conversation_id, tenant, status, token, created_by, spec_id, state
+    namespace_id, id, revision, written_by, created_by, state, spec_digest, spec_id,
+    owner, ended_at, status, token, created_at, conversation_id, tenant
 ) VALUES (
-    :namespace_id, :id, :owner, :revision, :written_by, :spec_digest, :created_at,
-    :ended_at, :conversation_id, :tenant, :status, :token, :created_by, :spec_id, :state
+    ?1, ?2, 1, ?3, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13
 );
 
 -- name: update_run
 -- Write what changes in the life of a run.
 UPDATE runs SET
-    revision = revision + 1, written_by = :written_by, state = :state,
-    ended_at = :ended_at, status = :status, token = :token
-WHERE namespace_id = :namespace_id AND id = :id
-  AND revision = :expected_revision AND written_by = :expected_writer;
+    revision = revision + 1, written_by = ?3, state = ?4, ended_at = ?7, status = ?8, token = ?9
+WHERE namespace_id = ?1 AND id = ?2 AND revision = ?5 AND written_by = ?6;
 
 -- name: rewrite_run
 -- Write every column of a run but its id, owner and spec.
 UPDATE runs SET
-    revision = revision + 1, written_by = :written_by, state = :state,
-    ended_at = :ended_at, status = :status, token = :token, created_at = :created_at,
-    conversation_id = :conversation_id, tenant = :tenant
-WHERE namespace_id = :namespace_id AND id = :id
-  AND revision = :expected_revision AND written_by = :expected_writer;
+    revision = revision + 1, written_by = ?3, state = ?4, ended_at = ?7, status = ?8,
+    token = ?9, created_at = ?10, conversation_id = ?11, tenant = ?12
+WHERE namespace_id = ?1 AND id = ?2 AND revision = ?5 AND written_by = ?6;
 
 -- name: get_message
 -- One whole message.
@@ -178,29 +165,24 @@ SELECT created_by FROM messages WHERE namespace_id = ? AND id = ?;
 -- name: insert_message
 -- Create a message; its unique index refuses an id that is taken.
 INSERT INTO messages (
-    namespace_id, id, owner, revision, written_by, spec_digest, created_at, ended_at,
-    conversation_id, run_id, role, position, created_by, spec_id, state
+    namespace_id, id, revision, written_by, created_by, state, spec_digest, spec_id,
+    owner, ended_at, created_at, conversation_id, run_id, role, position
 ) VALUES (
-    :namespace_id, :id, :owner, :revision, :written_by, :spec_digest, :created_at,
-    :ended_at, :conversation_id, :run_id, :role, :position, :created_by, :spec_id, :state
+    ?1, ?2, 1, ?3, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13
 );
 
 -- name: update_message
 -- Write what changes in the life of a message.
 UPDATE messages SET
-    revision = revision + 1, written_by = :written_by, state = :state,
-    ended_at = :ended_at
-WHERE namespace_id = :namespace_id AND id = :id
-  AND revision = :expected_revision AND written_by = :expected_writer;
+    revision = revision + 1, written_by = ?3, state = ?4, ended_at = ?7
+WHERE namespace_id = ?1 AND id = ?2 AND revision = ?5 AND written_by = ?6;
 
 -- name: rewrite_message
 -- Write every column of a message but its id, owner and spec.
 UPDATE messages SET
-    revision = revision + 1, written_by = :written_by, state = :state,
-    ended_at = :ended_at, created_at = :created_at, conversation_id = :conversation_id,
-    run_id = :run_id, role = :role, position = :position
-WHERE namespace_id = :namespace_id AND id = :id
-  AND revision = :expected_revision AND written_by = :expected_writer;
+    revision = revision + 1, written_by = ?3, state = ?4, ended_at = ?7, created_at = ?8,
+    conversation_id = ?9, run_id = ?10, role = ?11, position = ?12
+WHERE namespace_id = ?1 AND id = ?2 AND revision = ?5 AND written_by = ?6;
 
 -- name: jobs_by_status
 -- One page of the jobs of a status, after a place.
