@@ -20,6 +20,7 @@ from typing import Any, Final, TypeVar
 
 from nodeagent import Unavailable
 from nodeagent_sqlite.faults import translated
+from nodeagent_sqlite.placeholders import CONNECTION
 from nodeagent_sqlite.waiting import patiently
 from nodeagent_sqlite.writer import Atom, Writer, undone_if_refused
 
@@ -229,6 +230,7 @@ def connect(path: str, deadline: float) -> sqlite3.Connection:
         isolation_level=None,
         check_same_thread=False,
         cached_statements=256,
+        factory=CONNECTION,
     )
     try:
         connection.text_factory = _text
