@@ -43,7 +43,7 @@ class Fleet:
         """Start a worker."""
         process = self.stage.start(
             until_idle=False,
-            app={"work_ms": 60},  # long enough that no worker claims ahead, so that everybody gets a share
+            app={"work_ms": 20},  # long enough that no worker claims ahead, so that everybody gets a share
             worker={"lease_ms": LEASE, "concurrency": 2, "poll_ms": 200, "grace_ms": 10_000},
         )
         self.workers.append(process)
