@@ -128,12 +128,20 @@ class Conflict(PortError):
     or *written* (a write-once key is taken). ``found`` is the stored header or entry, None if missing.
     """
 
-    def __init__(self, kind: ConflictKind, key: object, *, expected: object = None, found: object = None) -> None:
+    def __init__(
+        self,
+        kind: ConflictKind,
+        key: object,
+        *,
+        expected: object = None,
+        found: object = None,
+        message: str | None = None,
+    ) -> None:
         self.kind: ConflictKind = kind
         self.key = key
         self.expected = expected
         self.found = found
-        super().__init__(_CONFLICTS[kind].format(key=_quote(key)))
+        super().__init__(message or _CONFLICTS[kind].format(key=_quote(key)))
 
 
 _CONFLICTS: dict[ConflictKind, str] = {

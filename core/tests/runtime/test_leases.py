@@ -12,6 +12,7 @@ import pytest
 from nodeagent import (
     Answer,
     AsyncFrameContext,
+    Claims,
     FrameContext,
     Json,
     Lease,
@@ -263,26 +264,25 @@ def test_an_async_runner_is_canceled_when_its_lease_is_lost(lab: Lab) -> None:
     assert lab.steps(job) == ()
 
 
-def test_a_job_whose_lease_is_gone_before_it_began_is_not_begun(lab: Lab) -> None:
-    """It was claimed ahead, and canceled while it waited for its turn."""
+def test_a_job_whose_lease_is_gone_before_it_began_writes_nothing(lab: Lab) -> None:
+    """It was canceled between its claim and its turn: its first step is refused."""
     ran: list[str] = []
 
     @lab.runner
     def work(context: FrameContext) -> Answer:
-        ran.append(context.job_id)
-        if context.job_id == "first":
-            lab.runtime().cancel("second")
-            lab.clock.until_waiting()
-            lab.clock.advance(LEASE // 3)
-            beats.until(2)
+        context.step("a", lambda: ran.append("a"))
+        ran.append("b")
         return lab.answer()
 
-    beats = Beats(lab)
-    lab.enqueue("first")
-    lab.enqueue("second")
-    worker = lab.worker(lab.tap(leases_renew=beats))
-    worker._frame_seconds = 0.0
-    worker.run(until_idle=True, max_wait_ms=0)
+    def claim_and_cancel(call: Callable[..., Claims], *arguments: Any) -> Claims:
+        claims = call(*arguments)
+        if claims.claims:
+            lab.runtime().cancel("first")
+        return claims
 
-    assert ran == ["first"]
-    assert lab.header("second").status == "canceled"
+    lab.enqueue("first")
+    lab.worker(lab.tap(scheduler_claim=claim_and_cancel)).run(until_idle=True, max_wait_ms=0)
+
+    assert "b" not in ran
+    assert lab.keys("first") == []
+    assert lab.header("first").status == "canceled"

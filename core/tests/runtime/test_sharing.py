@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import pytest
 
-from nodeagent import Aborted, Answer, AsyncFrameContext, FrameContext, Json
+from nodeagent import Aborted, Answer, AsyncFrameContext, FrameContext, Invalid, Json
 
 if TYPE_CHECKING:
     from core.tests.runtime.conftest import Lab
@@ -21,16 +22,18 @@ def test_threads_share_one_execution(lab: Lab) -> None:
     everybody_asks = threading.Barrier(4)
     results: list[Json] = []
 
-    def body() -> Json:
-        everybody_asks.wait(20)
-        ran.append(1)
-        return {"n": [1]}
-
     @lab.runner
     def work(context: FrameContext) -> Answer:
-        def ask(number: int) -> Json:
-            if number:
-                everybody_asks.wait(20)
+        askers = context._recorder.steps._asked
+
+        def body() -> Json:
+            while len(askers[("a",)]) < 4:  # until everybody shares this execution
+                time.sleep(0.001)
+            ran.append(1)
+            return {"n": [1]}
+
+        def ask(_: int) -> Json:
+            everybody_asks.wait(20)
             return context.step("a", body)
 
         with ThreadPoolExecutor(4) as pool:
@@ -78,22 +81,72 @@ def test_threads_share_an_error_too(lab: Lab) -> None:
     assert lab.header(job).status == "completed"
 
 
-def test_threads_one_after_the_other_are_different_callers(lab: Lab) -> None:
-    """Though the operating system may give the second one the number of the first."""
+def test_turns_of_a_loop_need_an_index_whoever_asks(lab: Lab) -> None:
+    """A thread for each turn does not hide the loop: the second one gets an error, not the first one's result."""
+    errors: list[str] = []
 
     @lab.runner
     def work(context: FrameContext) -> Answer:
-        for _ in range(5):
-            thread = threading.Thread(target=lambda: context.step("a", lambda: 1))
+        def ask() -> None:
+            try:
+                context.step("a", lambda: 1)
+            except Invalid as error:
+                errors.append(str(error))
+
+        for _ in range(3):
+            thread = threading.Thread(target=ask)
             thread.start()
             thread.join()
         return lab.answer()
 
-    job = lab.enqueue()
+    lab.enqueue()
     lab.drain()
 
-    assert lab.header(job).status == "completed"
-    assert lab.keys(job) == ["a"]
+    assert len(errors) == 2
+    assert "index=" in errors[0]
+
+
+@pytest.mark.parametrize("kind", ["wait_for", "gather", "group"])
+def test_tasks_that_turn_a_loop_need_an_index(lab: Lab, kind: str) -> None:
+    """However each turn becomes a task of its own."""
+
+    @lab.runner
+    async def work(context: AsyncFrameContext) -> Answer:
+        for turn in range(3):
+
+            async def body(turn: int = turn) -> Json:
+                return turn
+
+            if kind == "wait_for":
+                await asyncio.wait_for(context.step("a", body), 20)
+            elif kind == "gather":
+                await asyncio.gather(context.step("a", body))
+            else:
+                async with asyncio.TaskGroup() as group:
+                    group.create_task(context.step("a", body))
+        return lab.answer()
+
+    job = lab.enqueue(max_attempts=1)
+    lab.drain()
+
+    assert lab.header(job).status == "failed"
+    assert "index=" in lab.receipt(job)["reason"]
+
+
+def test_a_step_that_is_never_awaited_fails_the_attempt(lab: Lab) -> None:
+    """It did not run, so the frame must not look as if it had."""
+
+    @lab.runner
+    async def work(context: AsyncFrameContext) -> Answer:
+        await context.step("a", lambda: 1)
+        context.step("forgotten", lambda: 2)  # type: ignore[unused-coroutine]
+        return lab.answer()
+
+    job = lab.enqueue(max_attempts=1)
+    lab.drain()
+
+    assert lab.header(job).status == "failed"
+    assert "never awaited" in lab.receipt(job)["reason"]
 
 
 def test_tasks_share_one_execution(lab: Lab) -> None:

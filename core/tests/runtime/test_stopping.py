@@ -18,29 +18,24 @@ if TYPE_CHECKING:
     from core.tests.runtime.conftest import Lab
 
 
-def test_jobs_that_were_claimed_ahead_are_given_back(lab: Lab) -> None:
-    """None of them counts an attempt; the one that runs is finished."""
-    begun, go_on = threading.Event(), threading.Event()
+def test_jobs_that_were_claimed_and_not_begun_are_given_back(lab: Lab) -> None:
+    """A worker that is stopped while its claim is answered begins nothing, and no attempt counts."""
 
     @lab.runner
     def work(_: FrameContext) -> Answer:
-        begun.set()
-        assert go_on.wait(20)
-        return lab.answer()
+        raise AssertionError
+
+    def claim_and_stop(call: Callable[..., Claims], *arguments: Any) -> Claims:
+        claims = call(*arguments)
+        worker._is_stopped = True
+        return claims
 
     jobs = [lab.enqueue() for _ in range(4)]
-    worker = lab.worker()
-    worker._frame_seconds = 0.0
-    done = lab.thread(worker.run)
-    assert begun.wait(20)
-    worker.stop()
-    lab.until("worker.stopping")
-    go_on.set()
-    done.result(20)
+    worker = lab.worker(lab.tap(scheduler_claim=claim_and_stop), concurrency=4)
+    worker.run()
 
-    statuses = sorted(lab.header(job).status for job in jobs)
-    assert statuses == ["completed", "queued", "queued", "queued"]
-    assert sorted(lab.header(job).attempts for job in jobs) == [0, 0, 0, 1]
+    assert [lab.header(job).status for job in jobs] == ["queued"] * 4
+    assert [lab.header(job).attempts for job in jobs] == [0] * 4
     assert [lab.backend.leases.get(("job", job)) for job in jobs] == [None] * 4
 
 

@@ -58,7 +58,7 @@ class WorkerConfig:
     it. ``lane_by_tenant`` makes the tenant part of a job's lane, so that no tenant starves another.
     """
 
-    concurrency: int = field(default=1, validator=_within(1, 10_000))
+    concurrency: int = field(default=4, validator=_within(1, 10_000))
     lease_ms: int = field(default=60_000, validator=_within(_SHORTEST_LEASE, _LONGEST))
     poll_ms: int = field(default=1_000, validator=_within(10, _LONGEST))
     lane_by_tenant: bool = False

@@ -6,9 +6,11 @@ The runtime, not the runner, decides what the answer is worth (``rules/verdict.p
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from attrs import field, frozen
+
+from nodeagent.errors import Invalid
 
 Confidence = Literal["high", "medium", "low"]
 
@@ -47,11 +49,16 @@ class Deliverable:
     media_type: str = "text/plain; charset=utf-8"
 
 
+def _a_confidence(_: Any, __: Any, value: Any) -> None:
+    if value not in CONFIDENCE_ORDER:
+        raise Invalid("confidence", f"must be one of {', '.join(CONFIDENCE_ORDER)}")
+
+
 @frozen(kw_only=True)
 class Answer:
     """A runner's result. ``error`` says why the agent could not answer; it makes the verdict *failed*."""
 
-    confidence: Confidence
+    confidence: Confidence = field(validator=_a_confidence)
     statements: tuple[Statement, ...] = ()
     evidence: tuple[Evidence, ...] = ()
     deliverables: Mapping[str, Deliverable] = field(factory=dict)

@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from attrs import field, frozen
 
+from nodeagent.errors import Invalid
 from nodeagent.lossless import Json
-from nodeagent.records.ids import an_id, an_optional_count
+from nodeagent.records.ids import an_id, an_optional_count, check_id
+
+
+def _names(_: Any, attribute: Any, value: Any) -> None:
+    if not isinstance(value, tuple):
+        raise Invalid(attribute.name, f"must be a tuple of names, but is of type {type(value).__name__}")
+    for name in value:
+        check_id(attribute.name, name)
 
 
 @frozen(kw_only=True)
@@ -18,8 +28,8 @@ class PolicyContext:
 
     principal_id: str = field(default="anonymous", validator=an_id)
     tenant_id: str = field(default="default", validator=an_id)
-    scopes: tuple[str, ...] = ()
-    egress: tuple[str, ...] = ()
+    scopes: tuple[str, ...] = field(default=(), validator=_names)
+    egress: tuple[str, ...] = field(default=(), validator=_names)
     spend_limit: int | None = field(default=None, validator=an_optional_count)
 
 

@@ -12,7 +12,7 @@ from nodeagent.errors import Corrupt, Invalid
 from nodeagent.keys import encode_key
 from nodeagent.lossless import Json, decode, encode
 from nodeagent.records.answer import CONFIDENCE_ORDER, Confidence, Evidence
-from nodeagent.records.ids import an_id, an_optional_count, check_id, check_int, check_parts
+from nodeagent.records.ids import an_id, check_id, check_int, check_parts
 from nodeagent.records.job import RunAfter
 from nodeagent.records.policy import PolicyContext
 from nodeagent.rules.retry import RetryPolicy
@@ -43,7 +43,18 @@ def _ids(_: Any, attribute: Any, value: Any) -> None:
 
 
 def _texts(value: Iterable[str]) -> tuple[str, ...]:
+    if isinstance(value, str):
+        raise Invalid("deliverables", 'must be several names, such as ("memo",), but is one text')
     return tuple(value)
+
+
+def _a_timeout(_: Any, __: Any, value: Any) -> None:
+    if value is not None:
+        check_int("timeout_ms", value, 1)
+
+
+def _a_priority(_: Any, __: Any, value: Any) -> None:
+    check_int("priority", value, 0, 9)
 
 
 @frozen(kw_only=True)
@@ -63,10 +74,10 @@ class FrameRequest:
     deliverables: tuple[str, ...] = field(default=(), validator=_ids, converter=_texts)
     queue: str = field(default="default", validator=an_id)
     tenant: str = field(default="default", validator=an_id)
-    priority: int = 5
+    priority: int = field(default=5, validator=_a_priority)
     max_attempts: int = field(default=3, validator=_attempts)
     retry: RetryPolicy = RetryPolicy()
-    timeout_ms: int | None = field(default=None, validator=an_optional_count)
+    timeout_ms: int | None = field(default=None, validator=_a_timeout)
     policy: PolicyContext = PolicyContext()
     run_after: RunAfter = None
 

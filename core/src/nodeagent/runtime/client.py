@@ -26,9 +26,9 @@ from nodeagent.records.job import JobHeader, JobRecord
 from nodeagent.records.lease import OneJob
 from nodeagent.rules import jobs
 from nodeagent.rules.specs import FrameRequest, lane_of
-from nodeagent.runtime.committer import notify
 from nodeagent.runtime.events import Observers
 from nodeagent.runtime.frames import run_durable_reasoning_frame
+from nodeagent.runtime.hints import listen, notify
 from nodeagent.runtime.ids import new_id
 from nodeagent.runtime.insist import insist
 from nodeagent.runtime.outcome import Outcome
@@ -158,6 +158,7 @@ class Runtime:
         job, _ = jobs.enqueued_records(commit)
         if isinstance(answer, Committed):
             notify(self.backend, commit)
+            self.observers.emit("job.enqueued", job.id, runner=job.header.runner)
             # Also where the store calls it a duplicate: of this very commit, whose first answer was lost.
             return Enqueued(job=job.header, duplicate=False)
         return _duplicate(job, answer) if isinstance(answer, PortError) else answer
@@ -193,9 +194,7 @@ class Runtime:
         """
         until = None if timeout is None else self._clock.monotonic() + timeout
         changed = threading.Event()
-        subscription = None
-        if self.backend.capabilities.wakeups_topic:
-            subscription = self.backend.wakeups.subscribe([jobs.job_topic(job_id)], lambda _: changed.set())
+        subscription = listen(self.backend, [jobs.job_topic(job_id)], changed.set)
         try:
             while True:
                 changed.clear()
@@ -236,12 +235,12 @@ class Runtime:
 
     def retry(self, job_id: str, *, round: int | None = None) -> JobHeader:  # noqa: A002 - the record's word
         """Give a failed job another round. ``round`` names the one that the caller has seen (None: the latest)."""
-        number = round or self.job(job_id).header.round
+        number = self.job(job_id).header.round if round is None else round
         return self._change(job_id, lambda job: jobs.retry(job, round=number, commit_id=new_id()))
 
     def unblock(self, job_id: str, *, round: int | None = None) -> JobHeader:  # noqa: A002 - the record's word
         """Give a blocked job another round. ``round`` names the one that the caller has seen (None: the latest)."""
-        number = round or self.job(job_id).header.round
+        number = self.job(job_id).header.round if round is None else round
         return self._change(job_id, lambda job: jobs.unblock(job, round=number, commit_id=new_id()))
 
     def receipt(self, job_id: str, *, round: int | None = None) -> bytes:  # noqa: A002 - the record's word
@@ -251,7 +250,9 @@ class Runtime:
         for number in rounds:
             if (receipt := load_receipt(self.backend, job_id, number)) is not None:
                 return receipt
-        raise NotFound(f"job {job_id!r} has no receipt{f' of round {round}' if round else ' yet'}; see its status")
+        raise NotFound(
+            f"job {job_id!r} has no receipt{' yet' if round is None else f' of round {round}'}; see its status"
+        )
 
     def close(self) -> None:
         """Stop heartbeats, and close the backend if this runtime opened it."""
@@ -306,6 +307,12 @@ class Runtime:
 
 def _duplicate(job: JobRecord, answer: PortError) -> Enqueued | PortError:
     found = answer.found if isinstance(answer, Conflict) and answer.kind == "exists" else None
-    if isinstance(found, JobHeader) and found.id == job.id and found.spec_digest == job.header.spec_digest:
+    if not isinstance(found, JobHeader) or found.id != job.id:
+        return answer
+    if found.spec_digest == job.header.spec_digest:
         return Enqueued(job=found, duplicate=True)
-    return answer
+    message = (
+        f"job {job.id!r} is stored with another request, which was not touched; repeat that request exactly,"
+        " or choose another id"
+    )
+    return Conflict("exists", job.id, found=found, message=message)

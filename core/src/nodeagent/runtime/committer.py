@@ -8,10 +8,11 @@ import threading
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Final
 
-from nodeagent.errors import BackendError, Conflict, Fenced
+from nodeagent.errors import Conflict, Fenced
 from nodeagent.records.commit import Commit, Committed, WriteOnce
 from nodeagent.records.journal import Entry, Inline
 from nodeagent.runtime.failures import Suspended
+from nodeagent.runtime.hints import notify
 from nodeagent.runtime.holding import Holding
 from nodeagent.runtime.ids import new_id
 
@@ -158,15 +159,6 @@ class Committer:
 
 def _least(own: int, declared: int | None) -> int:
     return own if declared is None else min(own, declared)
-
-
-def notify(backend: Backend, commit: Commit) -> None:
-    """Send a commit's hints, unless the ledger has sent them itself."""
-    if commit.wake and not backend.sends_wakes:
-        try:
-            backend.wakeups.notify(commit.wake)
-        except BackendError:
-            return
 
 
 @functools.cache

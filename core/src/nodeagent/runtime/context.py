@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import inspect
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -19,7 +19,7 @@ from nodeagent.records.policy import PolicyContext
 from nodeagent.rules.specs import FrameSpec, JobSpec
 from nodeagent.runtime.committer import Committer
 from nodeagent.runtime.events import Observers
-from nodeagent.runtime.failures import Suspended
+from nodeagent.runtime.failures import Permanent, Suspended
 from nodeagent.runtime.holding import Holding
 from nodeagent.runtime.steps import STEP, Fresh, Recorded, Running, Steps, decoded, encoded
 from nodeagent.runtime.values import fits_ledger, store_value
@@ -148,15 +148,39 @@ class AsyncFrameContext(FrameInfo):
         super().__init__(claim, job, frame)
         self._recorder = recorder
         self._bodies: set[asyncio.Task[None]] = set()
+        self._calls: dict[object, tuple[str, Coroutine[Any, Any, Json]]] = {}
         self._is_over = False
 
-    async def step(
+    def step(
         self, name: str, fn: Callable[[], Json] | Callable[[], Awaitable[Json]], *, index: int | None = None
-    ) -> Json:
+    ) -> Coroutine[Any, Any, Json]:
         """Do what :meth:`FrameContext.step` does; ``fn`` may be plain (it runs in a thread) or ``async def``.
 
-        The body runs in a task of its own: cancelling one caller cancels neither it nor who shares it.
+        The body runs in a task of its own: cancelling one caller cancels neither it nor who shares it. A step that is
+        never awaited fails the attempt.
         """
+        call = object()
+        coroutine = self._step(call, name, fn, index)
+        self._calls[call] = (name, coroutine)
+        return coroutine
+
+    def check_all_awaited(self) -> None:
+        """Raise :class:`Permanent` if the runner has forgotten to await a step."""
+        forgotten = [(n, c) for n, c in self._calls.values() if inspect.getcoroutinestate(c) == inspect.CORO_CREATED]
+        for _, coroutine in forgotten:
+            coroutine.close()
+        if forgotten:
+            name = forgotten[0][0]
+            raise Permanent(f"step {name!r} was never awaited, so it did not run; write `await frame.step(…)`")
+
+    async def _step(
+        self,
+        call: object,
+        name: str,
+        fn: Callable[[], Json] | Callable[[], Awaitable[Json]],
+        index: int | None,
+    ) -> Json:
+        del self._calls[call]
         recorder = self._recorder
         if self._is_over:
             raise Suspended

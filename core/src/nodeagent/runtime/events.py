@@ -59,5 +59,6 @@ class Observers:
                 observer(event)
             except KeyboardInterrupt:
                 raise
-            except BaseException:  # noqa: BLE001 - an observer changes nothing, not even by leaving
-                _LOG.exception("an observer failed on %s; the work goes on", name)
+            except BaseException as error:  # noqa: BLE001 - an observer changes nothing, not even by leaving
+                _LOG.error("an observer failed on %s with %s; the work goes on", name, type(error).__name__)
+                _LOG.debug("what the observer raised", exc_info=error)

@@ -15,7 +15,7 @@ from nodeagent.rules.specs import FrameRequest, FrameSpec
 from nodeagent.rules.verdict import Verdict, judge
 from nodeagent.runtime.outcome import Outcome
 from nodeagent.runtime.receipts import load_receipt
-from nodeagent.runtime.runners import Runner
+from nodeagent.runtime.runners import Runner, is_async
 
 if TYPE_CHECKING:
     from nodeagent.backend import Backend
@@ -54,7 +54,7 @@ class _PassingAsyncContext(_PassingContext):
 def run_reasoning_frame(runner: Runner, request: FrameRequest) -> tuple[Verdict, Answer]:
     """Run a frame here and now, without a store, and judge its answer. Whatever the runner raises is raised."""
     answer: Any
-    if inspect.iscoroutinefunction(runner):
+    if is_async(runner):
         answer = asyncio.run(cast("Any", runner)(_PassingAsyncContext(request)))
     else:
         answer = cast("Any", runner)(_PassingContext(request))

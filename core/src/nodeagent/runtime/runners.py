@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from typing import Any, cast
 
+from nodeagent.errors import Invalid
 from nodeagent.records.answer import Answer
 from nodeagent.records.lease import Claim
 from nodeagent.rules.specs import FrameSpec, JobSpec
@@ -19,13 +20,33 @@ Runner = Callable[[FrameContext], Answer] | Callable[[AsyncFrameContext], Awaita
 
 def call_runner(runner: Runner, claim: Claim, job: JobSpec, frame: FrameSpec, recorder: Recorder) -> Answer:
     """Run a runner on a claimed frame and return its answer; whatever it raises is raised."""
-    if inspect.iscoroutinefunction(runner):
+    if is_async(runner):
         answer: Any = _call_async(runner, AsyncFrameContext(claim, job, frame, recorder), recorder)
     else:
         answer = runner(cast("Any", FrameContext(claim, job, frame, recorder)))
+    if inspect.iscoroutine(answer):
+        answer.close()
     if not isinstance(answer, Answer):
         raise Permanent(f"the runner must return an Answer, but returned {type(answer).__name__}")
     return answer
+
+
+def is_async(runner: Runner) -> bool:
+    """Say whether a runner is ``async def``: itself, under its decorators, or as an object that is called."""
+    innermost = inspect.unwrap(runner)
+    return inspect.iscoroutinefunction(innermost) or inspect.iscoroutinefunction(getattr(innermost, "__call__", None))  # noqa: B004
+
+
+def refuse_nested_loop(runners: Mapping[str, Runner]) -> None:
+    """Raise :class:`Invalid` if an ``async`` runner would need a loop inside the one that this thread runs."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return
+    if any(map(is_async, runners.values())):
+        raise Invalid(
+            "this thread", "runs an event loop already; from coroutines use nodeagent.runtime.aio.AsyncRuntime(runtime)"
+        )
 
 
 def _call_async(runner: Callable[..., Any], context: AsyncFrameContext, recorder: Recorder) -> Any:
@@ -48,7 +69,9 @@ async def _guarded(runner: Callable[..., Any], context: AsyncFrameContext, recor
 
     recorder.holding.on_stop(stop_soon)
     try:
-        return await body
+        answer = await body
+        context.check_all_awaited()
+        return answer  # noqa: TRY300 - what is checked belongs to the attempt
     except asyncio.CancelledError:
         if recorder.holding.fate is None:  # an interrupt, or a runner that cancels itself
             raise

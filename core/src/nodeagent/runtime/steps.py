@@ -53,9 +53,10 @@ Mark: TypeAlias = "Token[Steps | None]"
 class Steps:
     """Tells each caller of a step whether to run it. Safe for threads and tasks.
 
-    Concurrent callers of one key share one execution. The same caller (a thread or a task) asking twice
-    for a name without an index is an error, because a loop would get its first result again and again. So is
-    asking from inside a body: once the outer step is recorded, no replay would ask for the inner one.
+    Callers who ask for one key while it runs share the execution. Asking for a name again after that is an error
+    unless there is an index, because a loop would get its first result again and again. Only what an *earlier*
+    attempt recorded may be asked for by several callers, each once: they may have shared it then. Asking from inside
+    a body is an error too: once the outer step is recorded, no replay would ask for the inner one.
     """
 
     def __init__(self, backend: Backend, scope: Scope, *, round_token: int) -> None:
@@ -65,6 +66,7 @@ class Steps:
         self._recorded: dict[Key, Entry] = {}
         self._running: dict[Key, Future[bytes]] = {}
         self._asked: dict[Key, set[object]] = {}
+        self._settled: set[Key] = set()
         self._lock = threading.Lock()
 
     def load(self) -> None:
@@ -96,6 +98,7 @@ class Steps:
         """Note that the store has answered: ``entry`` is what is recorded, ``data`` its bytes."""
         with self._lock:
             self._recorded[turn.key] = entry
+            self._settled.add(turn.key)
             self._running.pop(turn.key, None)
         turn.result.set_result(data)
 
@@ -133,8 +136,8 @@ class Steps:
     def _note_caller(self, key: Key, index: int | None) -> None:
         caller = _caller()
         callers = self._asked.setdefault(key, set())
-        if index is None and caller in callers:
-            raise Invalid(f"step {key[0]!r}", "is asked for twice by one caller; give each turn of a loop its index=")
+        if index is None and (caller in callers or key in self._settled):
+            raise Invalid(f"step {key[0]!r}", "is asked for twice; give each turn of a loop its own index=")
         callers.add(caller)
 
 

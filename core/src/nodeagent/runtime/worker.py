@@ -16,17 +16,17 @@ from attrs import field, frozen
 
 from nodeagent.clock import Clock, HostClock
 from nodeagent.errors import BackendError, Invalid, OutcomeUnknown, Unavailable
-from nodeagent.ports import Subscription
 from nodeagent.records.lease import MAX_LANES, Claims, Lanes, OneJob, Want
-from nodeagent.records.wake import Wake, Work
+from nodeagent.records.wake import Work
 from nodeagent.runtime.events import Observers
 from nodeagent.runtime.execution import Execution
+from nodeagent.runtime.hints import listen
 from nodeagent.runtime.holding import Holding
 from nodeagent.runtime.ids import new_id
 from nodeagent.runtime.insist import insist
 from nodeagent.runtime.keeper import Keeper
 from nodeagent.runtime.outcome import Outcome
-from nodeagent.runtime.runners import Runner
+from nodeagent.runtime.runners import Runner, refuse_nested_loop
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -36,19 +36,13 @@ if TYPE_CHECKING:
 _LOG: Final = logging.getLogger("nodeagent")
 
 
-SHORT_FRAME_SECONDS: Final = 0.05
-PREFETCH: Final = 4
-SMALLEST_BATCH: Final = 16
-"""While frames are short, this many jobs per slot (and so many at least) are claimed ahead: claims come in batches."""
-
-
 @frozen(kw_only=True)
 class WorkerOptions:
     """How a worker works. A lease is renewed at a third of ``lease_ms``; ``poll_ms`` bounds an idle sleep."""
 
     concurrency: int = 4
     lease_ms: int = 60_000
-    poll_ms: int = 5_000
+    poll_ms: int = 1_000
     grace_ms: int = 10_000
     holder: str = field(factory=lambda: f"{socket.gethostname()}/{os.getpid()}/{new_id()[:8]}")
 
@@ -74,10 +68,11 @@ class Worker:
         observers: Observers | None = None,
     ) -> None:
         self.backend = backend
+        self._runners = runners
         self.options = options or WorkerOptions()
         self._clock = clock or HostClock()
         self._observers = observers or Observers()
-        self._lanes = _groups(lanes)
+        self._lanes = list(dict.fromkeys(lanes))
         self._keeper = Keeper(backend, self._clock, self._observers)
         self._execution = Execution(backend, runners, self._keeper, self._observers)
         self._wake = threading.Event()
@@ -88,12 +83,17 @@ class Worker:
         self._begun: set[Holding] = set()
         self._lock = threading.Lock()
         self._ready: queue.SimpleQueue[Holding | None] = queue.SimpleQueue()
-        self._frame_seconds = 1.0
 
     # -- one job -------------------------------------------------------------------------------------
 
     def run_job(self, job_id: str) -> Outcome | None:
-        """Claim this job and work on it here; None if it cannot be claimed now."""
+        """Claim this job and work on it here; None if it cannot be claimed now.
+
+        Raises:
+            Invalid: a runner is ``async`` and this thread runs an event loop already.
+
+        """
+        refuse_nested_loop(self._runners)
         holdings, _ = self._claim(OneJob(job_id), 1)
         for holding in holdings:
             with self._lock:
@@ -126,12 +126,14 @@ class Worker:
 
         The default wait is twice the lease, so that it outlasts the leases of peers that died.
         """
+        if not self._lanes:
+            raise Invalid("a worker's lanes", "must name at least one, but there is none; register a runner first")
         max_wait = 2 * self.options.lease_ms if max_wait_ms is None else max_wait_ms
         threads = [
             threading.Thread(target=self._slot, name=f"nodeagent-frame-{n}", daemon=True)
             for n in range(self.options.concurrency)
         ]
-        subscription = self._subscribe()
+        subscription = listen(self.backend, [Work(name) for name in self._lanes], self._wake.set)
         for thread in threads:
             thread.start()
         try:
@@ -160,7 +162,7 @@ class Worker:
         poll = self.options.poll_ms
         while not self._is_ending:
             self._wake.clear()
-            if (free := self._free()) <= 0:
+            if (free := self.options.concurrency - len(self._held)) <= 0:
                 self._clock.wait(self._wake, poll / 1000)
                 continue
             # Looked at before the claim: a frame that ends meanwhile may have enqueued what the claim did not see.
@@ -176,8 +178,8 @@ class Worker:
     def _claim_round(self, free: int) -> tuple[int, float]:
         """Claim from each group of lanes in turn; return how many were claimed, and in how many ms the next is due."""
         wait_ms, found = math.inf, 0
-        for lanes in self._lanes:
-            holdings, claims = self._claim(lanes, free - found)
+        for at in range(0, len(self._lanes), MAX_LANES):
+            holdings, claims = self._claim(Lanes(names=tuple(self._lanes[at : at + MAX_LANES])), free - found)
             for holding in holdings:
                 with self._lock:
                     self._held.add(holding)
@@ -186,6 +188,7 @@ class Worker:
             wait_ms = min(wait_ms, _ms_until_due(claims))
             if found >= free:
                 break
+        # A claim prefers the lane that it names first: everyone's turn comes, so no lane starves another.
         self._lanes = [*self._lanes[1:], *self._lanes[:1]]
         return found, wait_ms
 
@@ -203,6 +206,12 @@ class Worker:
             self._observers.emit("store.unavailable")
             if isinstance(want, OneJob):
                 raise
+            return [], None
+        except BackendError as error:
+            if isinstance(want, OneJob):
+                raise
+            self._observers.emit("store.unavailable", error=type(error).__name__)
+            self._clock.wait(self._wake, self.options.poll_ms / 1000)
             return [], None
         holdings = []
         for claim in claims.claims:
@@ -225,13 +234,13 @@ class Worker:
             except BaseException as error:  # noqa: BLE001 - a slot outlives whatever happens in it
                 # The lease runs out, and the next claim goes on from what is recorded.
                 name = type(error).__name__
-                _LOG.exception("job %s could not be left: %s", holding.claim.job.id, name)
+                _LOG.error("job %s could not be left: %s", holding.claim.job.id, name)
+                _LOG.debug("what kept the job from being left", exc_info=error)
                 self._observers.emit("job.abandoned", holding.claim.job.id, error=name)
             finally:
                 self._forget(holding)
 
     def _work(self, holding: Holding) -> Outcome:
-        started = self._clock.monotonic()
         with self._lock:
             self._begun.add(holding)
             is_late = self._is_out_of_grace
@@ -241,22 +250,12 @@ class Worker:
             return self._execution.run(holding)
         finally:
             self._forget(holding)
-            self._frame_seconds += 0.2 * (self._clock.monotonic() - started - self._frame_seconds)
 
     def _forget(self, holding: Holding) -> None:
         with self._lock:
             self._held.discard(holding)
             self._begun.discard(holding)
         self._wake.set()
-
-    def _free(self) -> int:
-        slots = self.options.concurrency
-        if self._frame_seconds >= SHORT_FRAME_SECONDS:
-            return slots - len(self._held)
-        # With jobs claimed ahead, wait until half of them are done: one claim for many jobs.
-        capacity = max(slots * PREFETCH, SMALLEST_BATCH)
-        free = capacity - len(self._held)
-        return free if free * 2 >= capacity else 0
 
     def _wind_down(self, threads: list[threading.Thread]) -> None:
         self._is_closing = True
@@ -276,26 +275,8 @@ class Worker:
         for thread in threads:
             thread.join()
 
-    def _subscribe(self) -> Subscription | None:
-        capabilities = self.backend.capabilities
-        names = [name for lanes in self._lanes for name in lanes.names]
-        if not capabilities.wakeups_work or not names:
-            return None
-        try:
-            return self.backend.wakeups.subscribe([Work(name) for name in names], self._hint)
-        except BackendError:
-            return None
-
-    def _hint(self, _: Wake) -> None:
-        self._wake.set()
-
 
 def _ms_until_due(claims: Claims | None) -> float:
     if claims is None:  # the store did not answer, so there may be work now
         return 0
     return math.inf if claims.next_due is None else claims.next_due - claims.now
-
-
-def _groups(lanes: Sequence[str]) -> list[Lanes]:
-    names = list(dict.fromkeys(lanes))
-    return [Lanes(names=tuple(names[at : at + MAX_LANES])) for at in range(0, len(names), MAX_LANES)]
