@@ -245,6 +245,19 @@ def _inner(port: Any) -> Any:
     return port._inner
 
 
+@pytest.mark.parametrize("promise", ["durable", "shared"])
+def test_artifacts_that_last_less_than_the_ledger_are_refused(site: Site, promise: str) -> None:
+    """Else a finished job would lose its receipt; whatever was opened is closed again."""
+    plain = importlib.import_module(
+        site.install("plain", site.full.replace("Capabilities()", f"Capabilities({promise}=True)"))
+    )
+    other = importlib.import_module(site.install("other", site.full))
+
+    with pytest.raises(ConfigError, match=f"the ledger is {promise}, but the backend 'other' is not"):
+        open_backend(_config(artifacts="other"))
+    assert (len(plain.CLOSED), len(other.CLOSED)) == (1, 1)
+
+
 def test_wakeups_are_declared_by_whoever_serves_them(site: Site) -> None:
     """The ledger's own declarations of hints hold only for its own wake-ups."""
     own = "Capabilities(wakeups_work=True, wakes_in_commit=True, durable=True)"

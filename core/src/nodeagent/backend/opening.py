@@ -14,7 +14,7 @@ from nodeagent.backend.guards import guarded
 from nodeagent.backend.singles import NoWakeups
 from nodeagent.clock import Clock
 from nodeagent.config import PORT_KEYS, Config, structured
-from nodeagent.errors import Invalid
+from nodeagent.errors import ConfigError, Invalid
 from nodeagent.plugins import PORTS, Provider, load_provider
 from nodeagent.plugins.names import did_you_mean
 from nodeagent.ports import Connection
@@ -106,6 +106,8 @@ def _open(
             stack.callback(opened[at].close)
         found = {port: _port(port, parts[at].provider, opened[at]) for port, at in routes.items()}
         main = opened.get(name) or next(iter(opened.values()))
+        if "artifact_store" in routes:
+            _refuse_weaker(routes["artifact_store"], opened[routes["artifact_store"]].capabilities, main.capabilities)
         hints = opened.get(routes.get("wakeups", ""))
         declared = _combined(main.capabilities, main, hints)
         return Backend(
@@ -126,6 +128,17 @@ def _settings(part: _Part) -> object:
 
 def _port(port: str, provider: Provider, connection: Connection) -> Any:
     return guarded(port, provider.port(port, connection), connection.capabilities)
+
+
+def _refuse_weaker(name: str, artifacts: Capabilities, ledger: Capabilities) -> None:
+    """Receipts must last as long as the jobs that refer to them, and be seen by whoever sees those."""
+    for promise in ("durable", "shared"):
+        if getattr(ledger, promise) and not getattr(artifacts, promise):
+            raise ConfigError(
+                [
+                    f"ports.artifacts: the ledger is {promise}, but the backend {name!r} is not, so it would lose receipts"
+                ]
+            )
 
 
 def _combined(declared: Capabilities, ledger: Connection, hints: Connection | None) -> Capabilities:
