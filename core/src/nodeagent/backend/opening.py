@@ -134,11 +134,8 @@ def _refuse_weaker(name: str, artifacts: Capabilities, ledger: Capabilities) -> 
     """Receipts must last as long as the jobs that refer to them, and be seen by whoever sees those."""
     for promise in ("durable", "shared"):
         if getattr(ledger, promise) and not getattr(artifacts, promise):
-            raise ConfigError(
-                [
-                    f"ports.artifacts: the ledger is {promise}, but the backend {name!r} is not, so it would lose receipts"
-                ]
-            )
+            sentence = f"the ledger is {promise}, but the backend {name!r} is not, so receipts would be lost"
+            raise ConfigError([f"ports.artifacts: {sentence}"])
 
 
 def _combined(declared: Capabilities, ledger: Connection, hints: Connection | None) -> Capabilities:
