@@ -150,6 +150,9 @@ def test_cancel_ends_a_job_for_good(cli: Any) -> None:
 
     assert cli.json("jobs", "cancel", "j", "--json")["status"] == "canceled"
     assert "there was nothing to work on" in _work(cli).stderr
+    shown = cli("jobs", "show", "j").stdout
+    assert "status     canceled\n" in shown
+    assert "was canceled and has no receipt" in cli("receipt", "j").stderr
     again = cli("jobs", "cancel", "j")
     assert again.returncode == 2
     assert "is canceled and can no longer be canceled" in again.stderr
@@ -198,6 +201,27 @@ def test_a_reader_that_leaves_is_no_error(cli: Any) -> None:
     assert process.wait(60) == 141
     assert "Traceback" not in err
     assert "BrokenPipe" not in err
+
+
+def test_an_empty_list_says_why(cli: Any) -> None:
+    """There may be none at all, or none that matches."""
+    assert cli("jobs", "list").stderr == "there are no jobs\n"
+    assert cli("jobs", "list", "--status", "failed").stderr == "no job matches\n"
+
+
+def test_a_job_that_is_canceled_under_its_worker_is_told_so(cli: Any, until: Any, processes: Any) -> None:
+    """Its lease is lost for good: nobody goes on with it."""
+    _enqueue(cli, "slow", "j")
+    process = cli.start("worker", "--until-idle", "--max-wait", "1s")
+    processes.append(process)
+    until((cli.folder / "second.began").exists)
+
+    assert cli("jobs", "cancel", "j").returncode == 0
+    (cli.folder / "go").touch()
+    _, err = process.communicate(timeout=60)
+
+    assert "j canceled\n" in err
+    assert "done: 1 canceled" in err
 
 
 def test_a_duplicate_run_replays(cli: Any) -> None:

@@ -50,8 +50,9 @@ def test_setup_asks_before_it_replaces(bare: Any) -> None:
 
     code, shown = _on_terminal(bare, "adapters", "setup", "sqlite", typed="n\n")
 
-    assert code == 130
+    assert code == 1
     assert "replace it?" in shown
+    assert "nothing was changed; use --yes" in shown
     assert (bare.folder / "nodeagent.toml").read_text(encoding="utf-8") == "# mine\n"
 
 
@@ -77,6 +78,22 @@ def test_stored_text_acts_on_nothing(cli: Any, words: list[str]) -> None:
     for sequence in ("\x1b[2J", "\x1b]0", "\x1bc", "\x07"):
         assert sequence not in shown
     assert "[b]q\\x1bc" in shown or "evil[red]\\x1b[2J" in shown
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [(["jobs", "list"], "job: j"), (["status"], "queue: default"), (["adapters", "list"], "name: sqlite")],
+)
+def test_a_table_that_does_not_fit_is_blocks(cli: Any, words: list[str], line: str) -> None:
+    """Nothing is cut, the first column least of all."""
+    cli("enqueue", "--runner", "quick", "--goal", "g", "--job-id", "j" * 40)
+    cli.environ["COLUMNS"] = "40"
+
+    code, shown = _on_terminal(cli, *words)
+
+    assert code == 0
+    assert line in shown
+    assert "…" not in shown.replace("--set KEY=…", "").replace('artifacts = "…"', "")
 
 
 def test_progress_moves_and_is_wiped(cli: Any) -> None:

@@ -56,6 +56,7 @@ def test_every_option_arrives() -> None:
     [
         ({}, "--goal is required"),
         ({"goal": "g"}, "--sources is required"),
+        ({"goal": "g", "runner": "r", "timeout": 0}, "--timeout must be more than nothing"),
         ({"goal": "g", "sources": [""]}, "must not be empty"),
         ({"goal": "g", "sources": ["no such file"]}, "does not exist"),
         ({"goal": "g", "sources": ["."], "input": []}, "--input must be a JSON object"),

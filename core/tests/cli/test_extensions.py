@@ -97,7 +97,7 @@ def test_a_configured_observer_sees_the_events(bare: Any, install: Any) -> None:
 
     assert done.returncode == 0, done.stderr
     seen = (bare.folder / "seen.txt").read_text(encoding="utf-8").split()
-    assert seen[0] == "job.claimed"
+    assert "job.claimed" in seen
     assert seen[-1] == "job.finished"
     assert "the observer 'watch' failed on an event Event with RuntimeError" in done.stderr
 

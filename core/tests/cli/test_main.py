@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -91,7 +92,8 @@ def test_an_unexpected_error_is_one_sentence(cli: Any) -> None:
     done = cli("worker")
 
     assert done.returncode == 4
-    assert "an unexpected TypeError ended the command; `nodeagent --debug …` shows where" in done.stderr
+    assert "an unexpected TypeError ended the command; `" in done.stderr
+    assert "nodeagent --debug …` shows where" in done.stderr
     assert "Traceback" not in done.stderr
 
 
@@ -165,3 +167,48 @@ def test_json_is_ascii(cli: Any) -> None:
     assert done.stdout.isascii()
     assert "\x1b" not in done.stdout
     assert json.loads(done.stdout)["receipt"]["statements"][0]["text"] == "\u2066ü\x1b"
+
+
+def test_what_the_operating_system_refuses_is_one_sentence(cli: Any) -> None:
+    """With the code of a store that failed."""
+    with Path("/dev/full").open("w", encoding="utf-8") as full:
+        done = subprocess.run(
+            cli.command("plugins"), cwd=cli.folder, env=cli.environ, stdout=full, stderr=subprocess.PIPE, text=True,
+            check=False,
+        )  # fmt: skip
+
+    assert done.returncode == 3
+    assert done.stderr == "error: the operating system refused: No space left on device\n"
+
+
+def test_a_working_directory_that_is_gone_is_one_sentence(cli: Any) -> None:
+    """Whatever needs it."""
+    program = (
+        "import os, sys; from nodeagent.cli.main import main; os.rmdir(os.getcwd()); sys.exit(main(['jobs', 'list']))"
+    )
+    (cli.folder / "gone").mkdir()
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=cli.folder / "gone", env=cli.environ, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+    assert done.returncode == 3
+    assert done.stderr == "error: the working directory does not exist any more; change to another one\n"
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "words"),
+    [
+        (
+            PermissionError(13, "Permission denied", "/x\x1b"),
+            3,
+            "the operating system refused /x\\x1b: Permission denied",
+        ),
+        (ConnectionError("postgres://me:hunter2@db"), 4, "an unexpected ConnectionError ended the command"),
+    ],
+)
+def test_an_error_of_the_operating_system_has_its_own_words(error: OSError, code: int, words: str) -> None:
+    """Only what it says itself; the text of another error may hold anything."""
+    assert code_of(error, 4) == code
+    assert words in sentence_of(error)
+    assert "hunter2" not in sentence_of(error)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import unicodedata
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nodeagent.cli.printing import clean, count, put_table, span, when
+from nodeagent.cli.printing import clean, command, count, put_table, span, when
 
 BIDI = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 MOMENT = 1_700_000_000_000
@@ -78,3 +79,24 @@ def test_a_table_without_a_terminal_is_aligned_and_clean(capsys: pytest.CaptureF
     put_table(("name", "n"), [("a\x1b", 1), ("longer", 22)])
 
     assert capsys.readouterr().out == "name    n\na\\x1b   1\nlonger  22\n"
+
+
+@pytest.mark.parametrize(
+    ("started", "on_path", "said"),
+    [
+        ("bin/nodeagent", "bin/nodeagent", "nodeagent"),
+        ("bin/nodeagent", None, "bin/nodeagent"),
+        ("bin/nodeagent", "other/nodeagent", "bin/nodeagent"),
+        ("my bin/nodeagent", None, "'my bin/nodeagent'"),
+        ("pytest", None, "nodeagent"),
+    ],
+)
+def test_a_hint_names_the_command_as_it_was_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, started: str, on_path: str | None, said: str
+) -> None:
+    """So that it can be copied."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.argv", [str(tmp_path / started)])
+    monkeypatch.setattr("shutil.which", lambda _: None if on_path is None else str(tmp_path / on_path))
+
+    assert command() == said

@@ -23,7 +23,7 @@ def test_a_question_is_answered_with_citations(bare: Any) -> None:
     assert str(bare.folder) not in done.stdout
     assert "verdict: completed" in done.stdout
     assert RECEIPT in done.stdout
-    assert "nodeagent receipt" in done.stderr
+    assert "nodeagent receipt" not in done.stderr  # memory is gone when the command ends
     assert "step gather 1 recorded" in done.stderr
 
 
@@ -62,7 +62,7 @@ def test_a_failed_attempt_is_told_and_repeated(cli: Any) -> None:
     """What the runner raised is clean on a terminal."""
     done = cli("run", "--runner", "bad", "--goal", "g", "--max-attempts", "2")
 
-    assert "attempt 1 failed (ValueError); again in" in done.stderr
+    assert "attempt 1 failed (ValueError: it does not work \\x1b[2J); again in" in done.stderr
     assert "attempt 2" in done.stderr
     assert "ValueError: it does not work \\x1b[2J" in done.stdout
     assert "\x1b" not in done.stdout + done.stderr
@@ -179,3 +179,39 @@ def test_wrong_usage_of_enqueue(cli: Any, words: list[str], sentence: str) -> No
     assert sentence in done.stderr
     assert done.stdout == ""
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("line", "sentence"),
+    [
+        ("{}", "line 1: goal is required"),
+        ('{"goal": "g"}', "line 1: sources is required"),
+        ('{"goal": "g", "sources": ["none"]}', "line 1: sources names 'none', which does not exist"),
+        ('{"goal": "g", "sources": ["."], "input": 1}', "line 1: input must be a JSON object"),
+        ('{"goal": "g", "runner": "r", "job_id": ""}', "line 1: job_id must not be empty"),
+        ('{"goal": "g", "runner": "r", "timeout": 0}', "line 1: timeout must be more than nothing"),
+    ],
+)
+def test_a_fault_of_a_line_speaks_of_its_keys(cli: Any, line: str, sentence: str) -> None:
+    """And of where the line stands."""
+    done = cli("enqueue", "--from", "-", input=line)
+
+    assert done.returncode == 2
+    assert sentence in done.stderr
+    assert "because standard input has faults" in done.stderr
+    assert "--" not in done.stderr.partition("faults")[2]
+
+
+def test_an_empty_file_says_so(cli: Any) -> None:
+    """It is no error, and nothing is stored."""
+    cli.write({"in.jsonl": "\n"})
+
+    done = cli("enqueue", "--from", "in.jsonl")
+
+    assert (done.returncode, done.stdout) == (0, "")
+    assert "in.jsonl holds no request, so nothing was stored" in done.stderr
+
+
+def test_enqueue_warns_of_a_store_that_ends_with_it(cli: Any) -> None:
+    """Memory keeps nothing."""
+    assert "is gone when this command ends" in cli("enqueue", "--runner", "quick", "--goal", "g").stderr

@@ -63,6 +63,26 @@ def test_each_end_of_an_attempt_has_a_line(event: Event, line: str, capsys: pyte
     assert capsys.readouterr().err == line + "\n"
 
 
+def test_an_abandoned_job_that_was_canceled(capsys: pytest.CaptureFixture[str]) -> None:
+    """Is not said to go on."""
+    journalist = Journalist(list, is_quiet=False, as_json=False, is_canceled=lambda job_id: job_id == "j")
+
+    journalist(Event(name="job.abandoned", job_id="j"))
+
+    assert capsys.readouterr().err == "j canceled\n"
+
+
+def test_a_worker_says_once_that_it_is_idle(capsys: pytest.CaptureFixture[str]) -> None:
+    """Until something happens."""
+    journalist, _ = _journalist(as_json=True)
+
+    for name in ("worker.idle", "worker.idle", "job.claimed", "worker.idle", "worker.idle"):
+        journalist(Event(name=name))
+
+    events = [json.loads(line)["event"] for line in capsys.readouterr().out.splitlines()]
+    assert events == ["worker.idle", "job.claimed", "worker.idle"]
+
+
 def test_events_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     """A line each, on stdout."""
     journalist, _ = _journalist(as_json=True)

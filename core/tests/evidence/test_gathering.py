@@ -148,6 +148,28 @@ def test_too_many_files_are_bounded_and_counted(write: Write, tmp_path: Path) ->
     assert "and 115 more" in page
 
 
+@pytest.mark.parametrize(
+    ("limits", "told"),
+    [
+        (Limits(max_files=2), "in what was read (3 files were left out by the limit of 2)"),
+        (Limits(max_total_bytes=89), "in what was read (1 file was left out by the limit of 89 bytes together)"),
+        (Limits(max_file_bytes=19), "in what was read (1 file was left out by the limit of 19 bytes each)"),
+        (Limits(), "nowhere in the sources"),
+    ],
+)
+def test_a_word_is_not_said_to_be_nowhere_when_files_were_left_out(
+    write: Write, tmp_path: Path, limits: Limits, told: str
+) -> None:
+    """The reason says what was searched, and what the limits left out."""
+    for number in range(4):
+        write(f"n{number}.txt", f"Jar {number} holds rye.\n")
+    write("n4.txt", "Jar 4 holds much rye.\n")
+    page = answer("Which jar holds caviar and rye?", [tmp_path], limits).deliverables["memo"].data.decode()
+
+    assert "“caviar” stands nowhere" in page
+    assert told in page.replace("\\", "")
+
+
 def test_all_bytes_and_all_entries_are_bounded(write: Write, tmp_path: Path) -> None:
     """A tree cannot exhaust memory by many small files or by names alone."""
     for number in range(5):

@@ -96,6 +96,43 @@ def test_a_goal_with_one_foreign_word_is_never_answered_with_high_confidence(doc
     assert "“saturn” stands nowhere".encode() in found.deliverables["memo"].data
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        'nodeagent run --goal "What does a fence hold for?"',
+        "WHAT does a *fence*  hold for",
+        "- What does\n  a fence hold for?",
+    ],
+)
+def test_a_passage_that_repeats_the_question_is_no_evidence(tmp_path: Path, line: str) -> None:
+    """It has all of the goal's words and answers nothing."""
+    (tmp_path / "a.md").write_text(f"# Fences\n\n{line}\n\nSheep like grass.\n", encoding="utf-8")
+
+    found = answer("What does a fence hold for?", [tmp_path])
+
+    assert found.confidence == "low"
+    assert not any("hold" in each.quote for each in found.evidence)
+
+
+def test_what_stands_under_the_question_answers_it(tmp_path: Path) -> None:
+    """The heading leads to its section, and its words stand in the sources."""
+    text = "# How long are backups kept?\n\nThirty days, in the cellar.\n\n# Who bakes?\n\nAgathe does.\n"
+    (tmp_path / "faq.md").write_text(text, encoding="utf-8")
+
+    found = answer("How long are backups kept?", [tmp_path])
+
+    assert found.evidence[0].quote == "Thirty days, in the cellar."
+    assert b"nowhere" not in found.deliverables["memo"].data
+
+
+@pytest.mark.parametrize("goal", ["default rounding step", "the rounding step"])
+def test_a_goal_that_asks_nothing_may_stand_in_its_answer(tmp_path: Path, goal: str) -> None:
+    """Words to look for are no question."""
+    (tmp_path / "a.md").write_text("The default rounding step is 0.05.\n", encoding="utf-8")
+
+    assert answer(goal, [tmp_path]).confidence == "high"
+
+
 def test_a_word_of_the_goal_matches_in_any_form_and_in_camel_case(documents: Path) -> None:
     """Stemming and the parts of camelCase words lead to the same row."""
     goals = ["rounding steps", "roundingStep", "ROUNDED STEP", "rounding_step"]

@@ -83,11 +83,40 @@ def test_a_document_cannot_inject_markdown(write: Write) -> None:
 
 
 def test_a_passage_with_hidden_characters_is_not_quoted(write: Write) -> None:
-    """What a reader would not see as it is cannot be evidence."""
-    path = write("mill.txt", "The mill grinds \u202eeyr.\n\nThe mill \x1b[8mgrinds rye.\n\nThe mill grinds oats.\n")
+    """What a reader would not see as it is cannot be evidence, and the memo says that it was left out."""
+    path = write("mill.txt", "The mill grinds \u202eeyr.\n\nThe mill grinds oats.\n")
     found = answer("What does the mill grind?", [path])
 
     assert [each.quote for each in found.evidence] == ["The mill grinds oats."]
+    assert f"- {path} has lines with hidden characters" in found.deliverables["memo"].data.decode()
+
+
+@pytest.mark.parametrize("mark", ["\x07", "\x1b", "\x1b[31m", "\x9b"])
+@pytest.mark.parametrize("name", ["mill.txt", "mill.md", "mill.py", "mill.html"])
+def test_a_control_character_separates_passages(write: Write, name: str, mark: str) -> None:
+    """What stands on either side of it can be quoted; it cannot."""
+    found = answer("What does the mill grind?", [write(name, f"Log{mark} The mill grinds rye.{mark} Done\n")])
+
+    assert [(each.line, each.quote) for each in found.evidence] == [(1, "The mill grinds rye.")]
+
+
+def test_a_quote_of_several_lines_is_cited_as_a_range_with_its_line_breaks(write: Write) -> None:
+    """As a block that it cannot leave, whatever its lines begin with."""
+    first = "The mill beyond the weir, which the town has owned since"
+    quote = f"{first}\n# the flood, grinds ```rye``` for everybody who\r\nbrings it."
+    path = write("mill.txt", f"Mill\n\n{quote}\n")
+    page = answer("What does the mill grind?", [path]).deliverables["memo"].data.decode()
+
+    assert f"[1] {path}:3-5\n\n````text\n{quote}\n````\n".replace("\r", "") in page
+
+
+def test_lines_of_a_list_item_that_begin_anew_are_quoted_one_by_one(write: Write) -> None:
+    """A sentence that was not wrapped has one line."""
+    found = answer(
+        "What does the mill grind?", [write("mill.md", "# Mill\n\n- Owner: Agathe\n  The mill grinds rye\n")]
+    )
+
+    assert [(each.line, each.quote) for each in found.evidence] == [(4, "The mill grinds rye")]
 
 
 @given(st.text(max_size=80))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from nodeagent.cli import opening
-from nodeagent.cli.printing import clean, put, put_json, put_table, say
+from nodeagent.cli.printing import agreed, clean, command, put, put_json, put_table, say
 
 if TYPE_CHECKING:
     from nodeagent.plugins import Provider
@@ -39,7 +39,7 @@ def list_(*, as_json: bool) -> None:
         {
             "name": info.name,
             "installed": info.origin,
-            "next": _NEXT.get(info.name, f"nodeagent adapters setup {info.name}"),
+            "next": _NEXT.get(info.name, f"{command()} adapters setup {info.name}"),
         }
         for info in live
     ]
@@ -90,7 +90,7 @@ def setup(
     guide.write(path, text)
     put(f"wrote {FILE}: {provider.name}, checked")
     if not run_smoke:
-        say("next: nodeagent doctor")
+        say(f"next: {command()} doctor")
         return
     from nodeagent.cli.smoke import smoke_configured
 
@@ -112,4 +112,4 @@ def _may_write(path: Path, *, asks: bool, yes: bool) -> None:
         return
     if not asks:
         raise click.UsageError(f"{FILE} is here already and was left as it is; --yes replaces it")
-    click.confirm(f"{clean(str(path))} is here already; replace it?", abort=True, err=True)
+    agreed(f"{clean(str(path))} is here already; replace it?")

@@ -126,11 +126,18 @@ def from_line(said: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
+def key_of(option: str) -> str:
+    """Return the key that a line of a file has for an option; what is no option as it is."""
+    return option.removeprefix("--").replace("-", "_") if option.startswith("--") else option
+
+
 def _check(said: Mapping[str, Any]) -> None:
     from nodeagent.records.ids import check_id
 
     if "job_id" in said:
         check_id("--job-id", said["job_id"])
+    if said.get("timeout", 1) < 1:
+        raise Invalid("--timeout", "must be more than nothing; without it an attempt may take as long as it needs")
     if "goal" not in said:
         raise Invalid("--goal", "is required: say what is to be answered")
     if said.get("runner", EVIDENCE) == EVIDENCE and not said.get("sources") and "input" not in said:
@@ -143,9 +150,9 @@ def _input(said: Mapping[str, Any], *, is_evidence: bool) -> Json:
     if not sources:
         return cast("Json", given)
     if not isinstance(given, dict):
-        raise Invalid("--input", "must be a JSON object where --sources is given too")
+        raise Invalid("--input", "must be a JSON object where sources are given too")
     if "sources" in given:
-        raise Invalid("--sources", "is given twice: as an option and within --input")
+        raise Invalid("--sources", "is given twice: by itself and within the input")
     return {**given, "sources": _absolute(sources, must_exist=is_evidence)}
 
 

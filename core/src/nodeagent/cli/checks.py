@@ -13,7 +13,7 @@ from uuid import uuid4
 from attrs import define, field
 
 from nodeagent.cli.failing import sentence_of
-from nodeagent.cli.printing import count, span
+from nodeagent.cli.printing import command, count, span
 from nodeagent.records.maintenance import Check, CheckStatus
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ class Doctor:
             return
         pending = f"; pending: {', '.join(schema.pending)}" if schema.pending else ""
         status: CheckStatus = "warning" if schema.found == schema.wanted else "failed"
-        yield Check(name="schema", status=status, found=found + pending, remedy="run `nodeagent migrate`")
+        yield Check(name="schema", status=status, found=found + pending, remedy=f"run `{command()} migrate`")
 
     def _own(self) -> Iterator[Check]:
         if self.config is None or self.provider is None:

@@ -15,6 +15,7 @@ from nodeagent.cli import asking, opening
 from nodeagent.cli.failing import code_of
 from nodeagent.cli.params import DUE, parse_json, reason
 from nodeagent.cli.printing import clean, count, put, put_json, say
+from nodeagent.errors import Invalid
 
 if TYPE_CHECKING:
     from nodeagent.rules.specs import FrameRequest
@@ -75,7 +76,13 @@ def _requests(said: dict[str, Any], source: str | None, number: int) -> Iterable
             if len(problems) > MAX_PROBLEMS:
                 break
     _refuse(source, problems)
+    if not requests:
+        say(f"{_name(source)} holds no request, so nothing was stored")
     return requests
+
+
+def _name(source: str) -> str:
+    return "standard input" if source == "-" else clean(source)
 
 
 def _from_line(line: str, said: Mapping[str, Any]) -> list[tuple[str | None, FrameRequest]]:
@@ -84,14 +91,17 @@ def _from_line(line: str, said: Mapping[str, Any]) -> list[tuple[str | None, Fra
     found = parse_json(line, "it")
     if not isinstance(found, dict):
         raise ValueError("is no JSON object")  # noqa: TRY004 - a fault of the file, told like the others
-    return [asking.request_of({**said, **asking.from_line(found)})]
+    try:
+        return [asking.request_of({**said, **asking.from_line(found)})]
+    except Invalid as error:
+        raise ValueError(asking.key_of(error.what) + str(error).removeprefix(error.what)) from None
 
 
 def _refuse(source: str, problems: Sequence[str]) -> None:
     if problems:
         more = "\n  - and more" if len(problems) > MAX_PROBLEMS else ""
         listed = "\n  - ".join(["", *problems[:MAX_PROBLEMS]])
-        raise click.UsageError(f"nothing was stored, because {clean(source)} has faults:{listed}{more}")
+        raise click.UsageError(f"nothing was stored, because {_name(source)} has faults:{listed}{more}")
 
 
 @contextmanager
@@ -125,6 +135,8 @@ def _store(runtime: Runtime, requests: Iterable[tuple[str | None, FrameRequest]]
     if as_json:
         put_json({"jobs": stored, "refused": refused})
     _say(duplicates, refused)
+    if not runtime.backend.capabilities.shared:
+        say("warning: no other process sees this store, so what was stored is gone when this command ends")
     return code
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from nodeagent.cli import opening
-from nodeagent.cli.printing import clean, flow, put, put_json, say, tick
+from nodeagent.cli.printing import clean, command, flow, put, put_json, say, tick
 from nodeagent.cli.proofs import Proof, Proofs, write_json
 from nodeagent.cli.receipts import receipt_id
 
@@ -79,6 +79,6 @@ def _sum_up(document: dict[str, Any], memo: str | None) -> None:
         put(f"\nreceipt: {document['receiptId']}")
     if document["ok"]:
         put(f"\nAll of it took {document['totalMs'] / 1000:.1f} s. A crash cost one step, and no recorded work.")
-        say('now with your own documents: nodeagent run --goal "…?" --sources PATH')
+        say(f'now with your own documents: {command()} run --goal "…?" --sources PATH')
     else:
-        put(f"\nThe tour failed after {document['totalMs'] / 1000:.1f} s. `nodeagent doctor` may know why.")
+        put(f"\nThe tour failed after {document['totalMs'] / 1000:.1f} s. `{command()} doctor` may know why.")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from nodeagent.cli import opening
-from nodeagent.cli.printing import ago, clean, put, put_json, put_table, say, when
+from nodeagent.cli.printing import ago, clean, command, put, put_json, put_table, say, when
 
 if TYPE_CHECKING:
     from nodeagent.backend import Backend
@@ -50,6 +50,10 @@ def list_(*, statuses: tuple[str, ...], limit: int, backend: str | None, as_json
 
         put_json({"jobs": [header_view(header) for header in shown], "more": is_more})
         return
+    is_narrowed = bool(statuses) or any(value is not None for value in only.values())
+    if not shown:
+        say("no job matches" if is_narrowed else "there are no jobs")
+        return
     _put_list(shown, now)
     if is_more:
         say(f"there are more than {limit}; use --limit")
@@ -86,9 +90,6 @@ def walk(backend: Backend, index: JobIndex) -> Iterator[JobHeader]:
 
 
 def _put_list(shown: Sequence[JobHeader], now: int) -> None:
-    if not shown:
-        say("there is no such job")
-        return
     columns = ("job", "status", "queue", "runner", "tries", "created", "ended")
     rows = (
         (h.id, h.status, h.queue, h.runner, h.attempts, ago(h.created_at, now), ago(h.ended_at, now)) for h in shown
@@ -123,7 +124,8 @@ def show(*, job_id: str, with_input: bool, backend: str | None, as_json: bool) -
 
 def _facts(view: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield "job", clean(view["job_id"])
-    yield "status", view["status"] + ("" if view["reason"] is None else f": {clean(view['reason'])}")
+    is_told = view["reason"] is None or view["reason"] == view["status"]
+    yield "status", view["status"] + ("" if is_told else f": {clean(view['reason'])}")
     yield "goal", clean(view["goal"] or "(its frame is missing)", limit=GOAL_WIDTH)
     yield "runner", f"{clean(view['runner'])}, in queue {clean(view['queue'])} for tenant {clean(view['tenant'])}"
     yield "round", f"{view['round']}, attempt {view['attempts']} of {view['max_attempts']}"
@@ -205,7 +207,7 @@ def _change(verb: str, job_id: str, backend: str | None, *, as_json: bool, **det
         return
     put(f"job {clean(header.id)} is {header.status}, round {header.round}")
     if header.status == "queued":
-        say("a worker goes on with it: nodeagent worker --until-idle")
+        say(f"a worker goes on with it: {command()} worker --until-idle")
 
 
 def _verb(runtime: Runtime, name: str) -> Any:

@@ -22,12 +22,22 @@ REASON_WIDTH: Final = 160
 class Journalist:
     """An observer for many threads. Without ``as_json`` it bounds what it prints.
 
-    ``stop`` is called, and ``is_unread`` set, when whoever read the output has left.
+    ``stop`` is called, and ``is_unread`` set, when whoever read the output has left. ``is_canceled`` says
+    whether a job that was abandoned was canceled.
     """
 
-    def __init__(self, stop: Callable[[], object], *, is_quiet: bool, as_json: bool) -> None:
+    def __init__(
+        self,
+        stop: Callable[[], object],
+        *,
+        is_quiet: bool,
+        as_json: bool,
+        is_canceled: Callable[[str], bool] = lambda _: False,
+    ) -> None:
         self.is_unread = False
         self._stop = stop
+        self._is_canceled = is_canceled
+        self._is_idle = False
         self._is_quiet = is_quiet
         self._as_json = as_json
         self._lock = threading.Lock()
@@ -38,8 +48,9 @@ class Journalist:
 
     def __call__(self, event: Event) -> None:
         """Note one event, and print it if it is of interest; stop the worker if nobody reads any more."""
+        is_canceled = event.name == "job.abandoned" and self._is_canceled(event.job_id or "")
         with self._lock:
-            line = self._line(event)
+            line = self._line(event, is_canceled=is_canceled)
             try:
                 if self._as_json:
                     self._put(event)
@@ -57,7 +68,7 @@ class Journalist:
             if not self._is_quiet:
                 say(f"done: {', '.join(parts)}" if parts else "done: there was nothing to work on")
 
-    def _line(self, event: Event) -> str | None:
+    def _line(self, event: Event, *, is_canceled: bool) -> str | None:
         """Count an event that ends an attempt, and return its line."""
         details = event.details
         match event.name:
@@ -69,6 +80,8 @@ class Journalist:
                 rest = f": {details.get('failure')}, again in {span(int(str(details.get('delay_ms', 0))))}"
             case "job.given-back":
                 word, rest = "given back", ""
+            case "job.abandoned" if is_canceled:
+                word, rest = "canceled", ""
             case "job.abandoned":
                 word, rest = "abandoned", ": the lease was lost, and whoever has it goes on"
             case "store.unavailable":
@@ -79,6 +92,10 @@ class Journalist:
         return f"{event.job_id} {word}{rest}"
 
     def _put(self, event: Event) -> None:
+        """Print an event; a worker that stays idle says so once."""
+        was_idle, self._is_idle = self._is_idle, event.name == "worker.idle"
+        if was_idle and self._is_idle:
+            return
         fields = {"event": event.name, "job_id": event.job_id, "at": time.time_ns() // 1_000_000}
         put(json.dumps({**fields, **event.details}))
 

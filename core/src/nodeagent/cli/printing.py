@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import shlex
+import shutil
 import sys
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, Final
 
 import click
@@ -17,7 +21,10 @@ _UNSAFE: Final = re.compile(
     "|[\U000e0000-\U000e007f]"
 )
 NAME_WIDTH: Final = 40
-"""No column or line is narrower than this, however narrow the terminal."""
+"""No line is narrower than this, however narrow the terminal."""
+GAP: Final = 2
+"""Blanks between two columns of a table."""
+PROGRAM: Final = "nodeagent"
 _SHORT: Final = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}
 _UNITS: Final = ((86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1_000, "s"))
 
@@ -37,6 +44,30 @@ def _escaped(char: str) -> str:
     return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"  # noqa: PLR2004 - four digits
 
 
+def command() -> str:
+    """Return how this command line is called from here: ``nodeagent``, or the path that it was started by."""
+    started = Path(sys.argv[0])
+    found = shutil.which(PROGRAM)
+    if started.name == "__main__.py":
+        is_found = found is not None and Path(found).parent == Path(sys.executable).parent
+        return PROGRAM if is_found else f"{_python()} -m {PROGRAM}"
+    if started.name != PROGRAM or (found is not None and Path(found).absolute() == started.absolute()):
+        return PROGRAM
+    return _near(str(started))
+
+
+def _python() -> str:
+    """Return how this interpreter is called from here."""
+    names = ("python", "python3")
+    return next((name for name in names if shutil.which(name) == sys.executable), _near(sys.executable))
+
+
+def _near(path: str) -> str:
+    """Return a program's path, relative to the working directory if that is shorter, as a shell takes it."""
+    near = os.path.relpath(path)
+    return clean(shlex.quote(near if os.sep in near and len(near) < len(path) else path))
+
+
 def put(text: str) -> None:
     """Write a line of the result to stdout. It is clean already."""
     click.echo(text)
@@ -50,6 +81,20 @@ def say(text: str) -> None:
 def put_json(document: Any) -> None:
     """Write the one JSON document of a command to stdout, in ASCII, so that no character acts on a terminal."""
     put(json.dumps(document, indent=2))
+
+
+def agreed(question: str) -> None:
+    """Ask, and go on only after a yes. A no, and an end of the input, end the command with code 1."""
+    try:
+        is_yes = click.confirm(question, err=True)
+    except click.Abort as error:
+        if not isinstance(error.__context__, EOFError):
+            raise
+        is_yes = False
+        say("")
+    if not is_yes:
+        say("nothing was changed; use --yes")
+        raise click.exceptions.Exit(1)
 
 
 def tick(*, ok: bool) -> str:
@@ -75,15 +120,24 @@ def put_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
 
 
 def _draw(columns: Sequence[str], texts: Sequence[Sequence[str]]) -> None:
+    """Draw a table; where the terminal is too narrow for it, one block of ``column: value`` for each row."""
+    lines = [columns, *texts]
+    widths = [max(len(line[at]) for line in lines) for at in range(len(columns))]
+    if sum(widths) + GAP * (len(widths) - 1) <= shutil.get_terminal_size().columns:
+        _draw_table(columns, texts)
+        return
+    blocks = ["\n".join(f"{name}: {cell}" for name, cell in zip(columns, row, strict=True)) for row in texts]
+    put("\n\n".join(blocks))
+
+
+def _draw_table(columns: Sequence[str], texts: Sequence[Sequence[str]]) -> None:
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
-    # The first column is a name that people copy.
-    widest = max((len(row[0]) for row in texts), default=0)
-    for number, column in enumerate(columns):
-        table.add_column(column, no_wrap=True, min_width=0 if number else min(widest, NAME_WIDTH))
+    table = Table(box=None, padding=(0, GAP, 0, 0), pad_edge=False, header_style="bold")
+    for column in columns:
+        table.add_column(column, no_wrap=True)
     for row in texts:
         table.add_row(*(Text(cell) for cell in row))
     Console(highlight=False).print(table)
@@ -93,7 +147,6 @@ def flow(text: str) -> str:
     """Return clean text with its lines broken between words where the terminal ends; without one as it is."""
     if not sys.stdout.isatty():
         return text
-    import shutil
     import textwrap
 
     width = max(shutil.get_terminal_size().columns, NAME_WIDTH)

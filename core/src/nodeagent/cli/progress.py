@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 MAX_LINES: Final = 200
 """Without a terminal, no more lines than this: a loop of steps does not fill a log."""
 NAME_WIDTH: Final = 60
+REASON_WIDTH: Final = 120
 
 
 class Progress:
@@ -23,6 +24,8 @@ class Progress:
         self.recorded = 0
         self.replayed = 0
         self._attempt = 0
+        self._failure = ""
+        self._delay_ms = 0
         self._lines = 0
         self._is_quiet = is_quiet
         self._status: Any = None
@@ -57,12 +60,17 @@ class Progress:
                 self.replayed += 1
                 self._step("replayed", event)
             case "job.rescheduled":
-                delay = span(int(str(event.details.get("delay_ms", 0))))
-                self.note(f"attempt {self._attempt} failed ({event.details.get('failure')}); again in {delay}")
+                self._delay_ms = int(str(event.details.get("delay_ms", 0)))
+                self._failure = str(event.details.get("failure"))
             case "store.unavailable":
                 self.note("the store does not answer; asking again")
             case _:
                 pass
+
+    def failed(self, reason: str | None) -> None:
+        """Show that an attempt failed, after its event, which tells the failure's type and no text."""
+        why = self._failure if not reason else f"{self._failure}: {clean(reason, limit=REASON_WIDTH)}"
+        self.note(f"attempt {self._attempt} failed ({why}); again in {span(self._delay_ms)}")
 
     def note(self, text: str) -> None:
         """Show a sentence."""

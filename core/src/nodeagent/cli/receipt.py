@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING
 
 import click
 
 from nodeagent.cli import opening
-from nodeagent.cli.printing import clean, flow, put
+from nodeagent.cli.printing import clean, command, flow, put
 from nodeagent.cli.receipts import MEMO, deliverable, facts, memo_text, parsed, told
+
+if TYPE_CHECKING:
+    from nodeagent.runtime.client import Runtime
 
 
 @click.command(short_help="Show what a job came to.")
@@ -23,7 +27,7 @@ def receipt(*, job_id: str, number: int | None, memo: bool, as_json: bool, backe
         raise click.UsageError("--memo and --json exclude each other")
     config = opening.configuration(backend)
     with opening.opened(config) as runtime:
-        data = runtime.receipt(job_id, round=number)
+        data = _receipt(runtime, job_id, number)
         found = parsed(data)
         if as_json:
             _put_bytes(data)
@@ -33,6 +37,18 @@ def receipt(*, job_id: str, number: int | None, memo: bool, as_json: bool, backe
             put(flow(memo_text(runtime.backend, found) or _no_memo(job_id)))
         else:
             _put_bytes(deliverable(runtime.backend, found, MEMO) or _no_memo(job_id).encode())
+
+
+def _receipt(runtime: Runtime, job_id: str, number: int | None) -> bytes:
+    from nodeagent.errors import NotFound
+
+    try:
+        return runtime.receipt(job_id, round=number)
+    except NotFound:
+        if runtime.job(job_id).header.status != "canceled":
+            raise
+    of_round = "" if number is None else f" of round {number}"
+    raise NotFound(f"job {clean(job_id)!r} was canceled and has no receipt{of_round}: a canceled round leaves none")
 
 
 def _put_receipt(data: bytes) -> None:
@@ -53,4 +69,4 @@ def _put_bytes(data: bytes) -> None:
 def _no_memo(job_id: str) -> str:
     from nodeagent.errors import NotFound
 
-    raise NotFound(f"the receipt of job {clean(job_id)!r} refers to no memo; look at `nodeagent receipt JOB`")
+    raise NotFound(f"the receipt of job {clean(job_id)!r} refers to no memo; look at `{command()} receipt JOB`")

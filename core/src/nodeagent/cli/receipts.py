@@ -71,8 +71,10 @@ def told(receipt: Mapping[str, Any]) -> Iterator[str]:
 
 
 def place_of(item: Mapping[str, Any]) -> str:
-    """Return where a piece of evidence stands: source and line."""
-    line = "" if item["line"] is None else f":{item['line']}"
+    """Return where a piece of evidence stands: source and lines."""
+    from nodeagent.evidence.memo import line_range
+
+    line = "" if item["line"] is None else f":{line_range(item['line'], item['quote'])}"
     return near(clean(item["source"])) + line
 
 

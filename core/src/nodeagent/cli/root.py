@@ -47,10 +47,11 @@ class Root(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the command that was called; name the nearest one if there is none."""
         if not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
+            from nodeagent.cli.printing import command
             from nodeagent.plugins.names import did_you_mean
 
             near = did_you_mean(args[0], self.list_commands(ctx))
-            ctx.fail(f"there is no command {args[0]!r}{near or '; see nodeagent --help'}")
+            ctx.fail(f"there is no command {args[0]!r}{near or f'; see {command()} --help'}")
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -164,6 +165,14 @@ def _flushed(code: int) -> int:
         sys.stdout.flush()
     except BrokenPipeError:
         code = code or BROKEN_PIPE
+    except OSError as error:
+        code = code or _told(error, is_debug=False)
+        _mute()
     if code == BROKEN_PIPE:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _mute()
     return code
+
+
+def _mute() -> None:
+    """Let what is still buffered go nowhere."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -8,7 +8,7 @@ import click
 
 from nodeagent.cli import asking, opening
 from nodeagent.cli.interrupts import Interrupts
-from nodeagent.cli.printing import clean, flow, put, put_json, say
+from nodeagent.cli.printing import clean, command, flow, put, put_json, say
 from nodeagent.cli.progress import Progress
 from nodeagent.cli.receipts import memo_text, parsed, receipt_id, told
 
@@ -69,7 +69,7 @@ def _run(runtime: Runtime, request: FrameRequest, job_id: str | None, *, as_json
     worker = runtime.worker()
     with Interrupts(worker) as interrupts, progress:
         try:
-            outcome = _work(runtime, worker, job_id, interrupts)
+            outcome = _work(runtime, worker, job_id, interrupts, progress)
         except KeyboardInterrupt:
             outcome = None
         finally:
@@ -81,7 +81,7 @@ def _run(runtime: Runtime, request: FrameRequest, job_id: str | None, *, as_json
     return _shown(runtime, outcome, as_json=as_json, quiet=quiet)
 
 
-def _work(runtime: Runtime, worker: Any, job_id: str, interrupts: Interrupts) -> Outcome:
+def _work(runtime: Runtime, worker: Any, job_id: str, interrupts: Interrupts, progress: Progress) -> Outcome:
     """Work on the job, or wait for whoever does, until it has ended or a signal came."""
     from nodeagent.runtime.frames import run_durable_reasoning_frame
 
@@ -89,6 +89,8 @@ def _work(runtime: Runtime, worker: Any, job_id: str, interrupts: Interrupts) ->
         outcome = run_durable_reasoning_frame(job_id, worker)
         if outcome.status not in WAITING or interrupts.asked:
             return outcome
+        if outcome.status == "rescheduled":
+            progress.failed(outcome.reason)
         if outcome.status == "leased":
             say(clean(f"waiting: {outcome.reason}"))
         _nap(runtime, job_id, interrupts)
@@ -110,7 +112,7 @@ def _nap(runtime: Runtime, job_id: str, interrupts: Interrupts) -> None:
 
 def _given_back(job_id: str, code: int) -> int:
     say(f"interrupted: job {clean(job_id)} was given back and loses nothing that is recorded")
-    say(f"to go on: the same command with --job-id {clean(job_id)}, or nodeagent worker --until-idle")
+    say(f"to go on: the same command with --job-id {clean(job_id)}, or {command()} worker --until-idle")
     return code
 
 
@@ -125,9 +127,17 @@ def _shown(runtime: Runtime, outcome: Outcome, *, as_json: bool, quiet: bool) ->
     else:
         _put_answer(runtime, outcome.receipt)
     if outcome.receipt is not None and not quiet:
-        replayed = "it was stored before, and nothing was executed; " if outcome.replayed else ""
-        say(f"{replayed}see it again: nodeagent receipt {clean(job.id)}")
+        _say_more(runtime, outcome)
     return code
+
+
+def _say_more(runtime: Runtime, outcome: Outcome) -> None:
+    """Say whether anything was executed, and where the receipt can be seen again, if it outlives the command."""
+    parts = ["it was stored before, and nothing was executed"] if outcome.replayed else []
+    if runtime.backend.capabilities.shared:
+        parts.append(f"see it again: {command()} receipt {clean(outcome.job.id)}")
+    if parts:
+        say("; ".join(parts))
 
 
 def _put_answer(runtime: Runtime, data: bytes) -> None:

@@ -12,7 +12,7 @@ import click
 
 from nodeagent.cli import opening
 from nodeagent.cli.adapters import ALIASES
-from nodeagent.cli.printing import clean, count, put, put_json, say, tick
+from nodeagent.cli.printing import clean, command, count, put, put_json, say, tick
 from nodeagent.cli.proofs import Proof, Proofs, write_json
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def _place(provider: str) -> AbstractContextManager[Place]:
     config = load()
     if config.provider == provider:
         return configured_place(config)
-    problem = f"is not configured; run `nodeagent adapters setup {provider}`"
+    problem = f"is not configured; run `{command()} adapters setup {provider}`"
     raise Invalid(f"the provider {provider!r}", problem)
 
 

@@ -10,7 +10,7 @@ import click
 from nodeagent.cli import opening
 from nodeagent.cli.jobs import walk
 from nodeagent.cli.params import DURATION
-from nodeagent.cli.printing import clean, count, put, put_json, say, span, when
+from nodeagent.cli.printing import agreed, clean, count, put, put_json, say, span, when
 
 if TYPE_CHECKING:
     from nodeagent.backend import Backend
@@ -130,7 +130,7 @@ def restored(*, yes: bool, backend: str | None) -> None:
     config = opening.configuration(backend)
     say(clean(config.describe()))
     if not yes:
-        click.confirm("have all workers been stopped, and is this the restored store?", abort=True, err=True)
+        agreed("have all workers been stopped, and is this the restored store?")
     with opening.opened_ports(config, MAINTENANCE) as opened:
         opened.maintenance.restored()
     put("every lease was ended, and every token was raised; workers may start again")

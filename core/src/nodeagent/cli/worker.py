@@ -61,7 +61,9 @@ def worker(
     with opening.opened(config, application) as runtime:
         _set(runtime, **numbers)
         ours = runtime.worker(queues=queues or ("default",), tenants=tenants or ("default",))
-        journalist = Journalist(ours.stop, is_quiet=quiet, as_json=as_json)
+        journalist = Journalist(
+            ours.stop, is_quiet=quiet, as_json=as_json, is_canceled=lambda job_id: _is_canceled(runtime, job_id)
+        )
         runtime.observers.add(journalist)
         greeting = _serving(runtime, queues or ("default",))
         code = work(ours, greeting, until_idle=until_idle, max_wait_ms=max_wait)
@@ -122,6 +124,15 @@ def _set(runtime: Runtime, *, concurrency: int | None, lease: int | None) -> Non
         runtime.options = evolve(runtime.options, concurrency=concurrency)
     if lease is not None:
         runtime.options = evolve(runtime.options, lease_ms=lease)
+
+
+def _is_canceled(runtime: Runtime, job_id: str) -> bool:
+    from nodeagent.errors import NodeAgentError
+
+    try:
+        return runtime.job(job_id).header.status == "canceled"
+    except NodeAgentError:  # nobody can say now; the worker goes on
+        return False
 
 
 def _serving(runtime: Runtime, queues: tuple[str, ...]) -> str:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
-from attrs import frozen
+from attrs import evolve, frozen
 
-from nodeagent.evidence.passage import Passage, plain
+from nodeagent.evidence.passage import Passage, plain, trimmed
 from nodeagent.evidence.terms import Ranked
 from nodeagent.evidence.words import words
 
@@ -24,6 +24,8 @@ _INLINE = (
     (re.compile(r"(?<!\w)(\*\*|__)(?=\S)(.+?)(?<=\S)\1(?!\w)"), r"\2"),
     (re.compile(r"(?<!`)`([^`]+)`(?!`)"), r"\1"),
 )
+_SEPARATOR = re.compile("\x1b\\[[0-?]*[ -/]*[@-~]|[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f]")
+"""A control character, or a whole sequence that tells a terminal how to look."""
 _UNSEEN = re.compile("[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
 
 
@@ -58,6 +60,25 @@ def chosen(source: str, line: int, quote: str, passage: Passage, ranked: Ranked)
 def is_plain(text: str) -> bool:
     """Say whether a reader sees all of ``text``: no control characters, no hidden directions."""
     return _UNSEEN.search(text) is None
+
+
+def hides(text: str) -> bool:
+    """Say whether a text has marks nobody sees, control characters aside: what holds one is not quoted."""
+    return not is_plain(_SEPARATOR.sub("", text))
+
+
+def shown(text: str, passage: Passage) -> Iterator[Passage]:
+    """Yield the parts of a passage of ``text`` that a reader sees as they are: control characters separate them."""
+    if is_plain(text[passage.start : passage.end]):
+        yield passage
+        return
+    begin = passage.start
+    ends = [(mark.start(), mark.end()) for mark in _SEPARATOR.finditer(text, passage.start, passage.end)]
+    for end, following in (*ends, (passage.end, passage.end)):
+        start, stop = trimmed(text, begin, end)
+        if start < stop and is_plain(text[start:stop]):
+            yield evolve(passage, start=start, end=stop, text=plain(text[start:stop]))
+        begin = following
 
 
 def sentence(passage: Passage) -> str:

@@ -50,11 +50,13 @@ class Assessment:
     missing: float = 0.0
     absent: tuple[str, ...] = ()
     words: int = 0
+    left_out: str | None = None
 
     @property
     def reason(self) -> str:
         """One sentence for people, which names the numbers that decided."""
-        nowhere = f"{_listed(self.absent)} {'stands' if len(self.absent) == 1 else 'stand'} nowhere in the sources"
+        searched = "the sources" if self.left_out is None else f"what was read ({self.left_out})"
+        nowhere = f"{_listed(self.absent)} {'stands' if len(self.absent) == 1 else 'stand'} nowhere in {searched}"
         if self.best == 0:
             return f"nothing bears on the goal: {nowhere}" if self.absent else "nothing bears on the goal"
         share = f"the best passage covers {self.best:.0%} of the goal's words, rare ones weighing more"
@@ -65,8 +67,11 @@ class Assessment:
         return f"{share}; the best {_COMPANY} cover {self.together:.0%}" if self.together > self.best else share
 
 
-def assess(terms: Sequence[Term], cited: Sequence[Chosen]) -> Assessment:
-    """Return how far the cited passages, best first, cover the words of the goal."""
+def assess(terms: Sequence[Term], cited: Sequence[Chosen], left_out: str | None = None) -> Assessment:
+    """Return how far the cited passages, best first, cover the words of the goal.
+
+    ``left_out`` says what was not read although it was named.
+    """
     absent = [at for at, term in enumerate(terms) if not term.passages and not term.light]
     best = max(cited, key=lambda each: coverage(terms, each.own, each.near), default=None)
     company = cited[:_COMPANY]
@@ -79,6 +84,7 @@ def assess(terms: Sequence[Term], cited: Sequence[Chosen]) -> Assessment:
         missing=coverage(terms, absent, ()),
         absent=tuple(terms[at].word for at in absent),
         words=_weighty(terms, (*best.own, *best.near)) if best else 0,
+        left_out=left_out,
     )
     alone = _weighty(terms, range(len(terms))) < ENOUGH_WORDS
     return evolve(found, confidence=_decided(found, alone=alone))

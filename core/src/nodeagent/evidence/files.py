@@ -85,9 +85,14 @@ def read(path: str, limit: int, identity: Identity | None = None) -> Content:
     if not stat.S_ISREG(info.st_mode):
         raise Unreadable(f"is {kind_of(info)}, not a file")
     if info.st_size > limit:
-        raise Unreadable(f"is larger than {bytes_in_words(limit)}")
+        raise Unreadable(too_large(limit))
     data = _bytes(path, limit, identity)
     return Content(text=_decoded(data), sha256=hashlib.sha256(data).hexdigest(), size=len(data))
+
+
+def too_large(limit: int) -> str:
+    """Return why a file of more than ``limit`` bytes is not read."""
+    return f"is larger than {bytes_in_words(limit)}"
 
 
 def bytes_in_words(count: int) -> str:
@@ -109,7 +114,7 @@ def _bytes(path: str, limit: int, identity: Identity | None) -> bytes:
     except (OSError, ValueError) as error:
         raise Unreadable(_told(error)) from None
     if len(data) > limit:
-        raise Unreadable(f"is larger than {bytes_in_words(limit)}")
+        raise Unreadable(too_large(limit))
     return data
 
 

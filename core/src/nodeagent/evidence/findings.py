@@ -40,16 +40,16 @@ class Findings:
     error: str | None = None
 
 
-def find(bearing: Bearing, digests: Mapping[str, str], limits: Limits) -> Findings:
+def find(bearing: Bearing, digests: Mapping[str, str], limits: Limits, left_out: str | None = None) -> Findings:
     """Verify the passages, choose among those that hold, and weigh them.
 
-    ``digests`` has the sha256 of every document when it was gathered.
+    ``digests`` has the sha256 of every document when it was gathered; ``left_out`` says what the limits left out.
     """
     quoted = [_evidence(str(at), each, digests) for at, each in enumerate(bearing.passages)]
     refuted = verify_citations(quoted, limits)
     held = [each for at, each in enumerate(bearing.passages) if str(at) not in refuted]
     groups = choose(held, limits.max_statements)
-    verdict = assess(bearing.terms, [group[0] for group in groups])
+    verdict = assess(bearing.terms, [group[0] for group in groups], left_out)
     stated = groups if verdict.confidence != "low" else [group[:1] for group in groups[:NEAREST]]
     evidence = _numbered(stated, digests)
     dropped = [(quoted[int(at)].source, reason) for at, reason in refuted.items()]

@@ -16,12 +16,24 @@ from typing import Final
 
 from attrs import define, field, frozen
 
-from nodeagent.evidence.files import Content, Identity, Unreadable, kind_of, look, read
+from nodeagent.evidence.files import (
+    Content,
+    Identity,
+    Unreadable,
+    bytes_in_words,
+    kind_of,
+    look,
+    read,
+    too_large,
+)
 from nodeagent.evidence.limits import Limits
 
 MAX_SKIPPED: Final = 100
 """How many skipped paths a manifest names; of the others it keeps only the number per reason."""
 
+_TOO_MANY_FILES: Final = "is beyond the limit of {} files"
+_TOO_MANY_ENTRIES: Final = "is beyond the limit of {} folder entries"
+_TOO_MANY_BYTES: Final = "is beyond the limit of bytes in all files together"
 _LEFT_OUT: Final = frozenset({"node_modules", "__pycache__"})
 
 
@@ -50,6 +62,17 @@ class Manifest:
     sources: tuple[Source, ...] = ()
     skipped: tuple[Skipped, ...] = ()
     more_skipped: dict[str, int] = field(factory=dict)
+
+    def left_out(self, limits: Limits) -> str | None:
+        """Say what the limits left out: ``1,000 files were left out by the limit of 2,000``; None if nothing."""
+        counts = Counter(each.reason for each in self.skipped) + Counter(self.more_skipped)
+        told = [
+            f"{counts[reason]:,} {noun if counts[reason] == 1 else noun + 's'}"
+            f" {'was' if counts[reason] == 1 else 'were'} left out by the limit of {limit}"
+            for reason, noun, limit in _beyond(limits)
+            if counts[reason]
+        ]
+        return "; ".join(told) or None
 
 
 @define(kw_only=True)
@@ -113,7 +136,7 @@ class Gathering:
             raise Unreadable(f"cannot be read ({error.strerror})") from None
         self.entries += len(names)
         if self.entries > self.limits.max_entries:
-            raise Unreadable(f"is beyond the limit of {self.limits.max_entries} folder entries")
+            raise Unreadable(_TOO_MANY_ENTRIES.format(self.limits.max_entries))
         for entry in names:
             path = (PurePath(name) / entry).as_posix()
             if entry.startswith(".") or entry in _LEFT_OUT:
@@ -123,12 +146,12 @@ class Gathering:
 
     def _file(self, name: str, identity: Identity) -> None:
         if len(self.sources) >= self.limits.max_files:
-            raise Unreadable(f"is beyond the limit of {self.limits.max_files} files")
+            raise Unreadable(_TOO_MANY_FILES.format(self.limits.max_files))
         if not _is_text(name):
             raise Unreadable("has a name that is not valid UTF-8")
         content = read(name, self.limits.max_file_bytes, identity)
         if self.total + content.size > self.limits.max_total_bytes:
-            raise Unreadable("is beyond the limit of bytes in all files together")
+            raise Unreadable(_TOO_MANY_BYTES)
         self.total += content.size
         self.contents[name] = content
         self.sources.append(
@@ -147,6 +170,14 @@ def gather(paths: Sequence[str], limits: Limits) -> Gathering:
     for path in paths:
         gathering.add(path)
     return gathering
+
+
+def _beyond(limits: Limits) -> Iterator[tuple[str, str, str]]:
+    """Yield why something is left out by a limit, what it is, and the limit in words."""
+    yield _TOO_MANY_FILES.format(limits.max_files), "file", f"{limits.max_files:,}"
+    yield _TOO_MANY_BYTES, "file", f"{bytes_in_words(limits.max_total_bytes)} together"
+    yield too_large(limits.max_file_bytes), "file", f"{bytes_in_words(limits.max_file_bytes)} each"
+    yield _TOO_MANY_ENTRIES.format(limits.max_entries), "folder", f"{limits.max_entries:,} entries"
 
 
 def _link(name: str) -> str:

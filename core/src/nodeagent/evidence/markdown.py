@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Final
 
 from nodeagent.evidence.passage import plain
@@ -14,6 +15,7 @@ _CONTROL = re.compile(
 )
 _TICKS = re.compile(r"`+")
 _ELLIPSIS: Final = "…"
+_SHORTEST_FENCE: Final = 3
 
 
 def visible_line(text: str, limit: int = 300) -> str:
@@ -36,6 +38,14 @@ def verbatim(text: str) -> str:
     fence = "`" * (longest + 1)
     pad = " " if text.startswith("`") or text.endswith("`") else ""
     return f"{fence}{pad}{text}{pad}{fence}"
+
+
+def block(lines: Sequence[str]) -> str:
+    """Return lines as a block that shows them exactly as they are, between fences that they cannot close."""
+    text = "\n".join(lines)
+    longest = max((len(run) for run in _TICKS.findall(text)), default=0)
+    fence = "`" * max(longest + 1, _SHORTEST_FENCE)
+    return f"{fence}text\n{text}\n{fence}"
 
 
 def _escaped_opening(opening: re.Match[str]) -> str:

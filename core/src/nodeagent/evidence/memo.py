@@ -14,7 +14,7 @@ from nodeagent.evidence.files import bytes_in_words
 from nodeagent.evidence.findings import Findings
 from nodeagent.evidence.gather import Manifest
 from nodeagent.evidence.limits import Limits
-from nodeagent.evidence.markdown import inert, verbatim, visible_line
+from nodeagent.evidence.markdown import block, inert, verbatim, visible_line
 from nodeagent.evidence.passage import plain
 
 _MOST_NAMES: Final = 5
@@ -60,11 +60,25 @@ def _evidence(findings: Findings) -> Iterator[str]:
 
 
 def citation(evidence: Evidence) -> str:
-    """Return one citation: ``[1] notes.md:12 — "the quote"``; line breaks in it show as blanks."""
-    quote = plain(evidence.quote) if len(evidence.quote.splitlines()) > 1 else evidence.quote
+    """Return one citation: ``[1] notes.md:12 — "the quote"``; a quote of several lines stands below as a block."""
+    lines = [_one_line(line) for line in evidence.quote.split("\n")]
     source = verbatim(visible_line(evidence.source, 4096))
-    place = source if evidence.line is None else f"{source}:{evidence.line}"
-    return f'[{evidence.id}] {place} — "{verbatim(quote)}"'
+    place = source if evidence.line is None else f"{source}:{line_range(evidence.line, evidence.quote)}"
+    if len(lines) == 1:
+        return f'[{evidence.id}] {place} — "{verbatim(lines[0])}"'
+    return f"[{evidence.id}] {place}\n\n{block(lines)}"
+
+
+def line_range(line: int, quote: str) -> str:
+    """Return the lines that a quote stands in: ``12``, or ``12-14``."""
+    more = quote.count("\n")
+    return f"{line}-{line + more}" if more else str(line)
+
+
+def _one_line(line: str) -> str:
+    """Return a line as it is; whatever else a reader's program may break a line at shows as a blank."""
+    line = line.removesuffix("\r")
+    return plain(line) if len(line.splitlines()) > 1 else line
 
 
 def _sources(manifest: Manifest, findings: Findings, most: int) -> Iterator[str]:
@@ -79,7 +93,7 @@ def _sources(manifest: Manifest, findings: Findings, most: int) -> Iterator[str]
         yield "\n".join([f"Skipped: {_counted(count, 'path')}", "", *_by_reason(manifest)])
     if findings.dropped:
         dropped = [f"{verbatim(each.source)} {inert(each.reason)}" for each in findings.dropped]
-        yield _listing("Not cited, because on a second look it", dropped, len(dropped), most)
+        yield _listing("Not cited, or not all of it, because on a second look it", dropped, len(dropped), most)
 
 
 def _by_reason(manifest: Manifest) -> Iterator[str]:

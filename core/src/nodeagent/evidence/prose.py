@@ -55,14 +55,29 @@ def lines(text: str, start: int = 0, end: int | None = None) -> Iterator[Line]:
 
 def is_wrapped(block: list[Line]) -> bool:
     """Say whether the lines of a paragraph were broken by width rather than by meaning."""
+    return _is_full(block) and not _is_begun_anew(block)
+
+
+def _is_listed(block: list[Line]) -> bool:
+    """Say whether the lines of a list item were broken by meaning."""
+    return _is_begun_anew(block) and not _is_full(block)
+
+
+def _is_full(block: list[Line]) -> bool:
+    """Say whether most lines could not have held the first word of the next one."""
     texts = [line.text.rstrip() for line in block]
     width = max(len(text) for text in texts)
     if width < _MIN_WRAP:
         return False
     pairs = list(pairwise(texts))
     full = sum(len(a) + 1 + len((b.split() or [""])[0]) > 0.8 * width for a, b in pairs)
-    begun_anew = all(b.lstrip()[:1].isupper() and not a.endswith(",") for a, b in pairs)
-    return full >= _WRAPPED_SHARE * len(pairs) and not begun_anew
+    return full >= _WRAPPED_SHARE * len(pairs)
+
+
+def _is_begun_anew(block: list[Line]) -> bool:
+    """Say whether every line but the first begins with a capital, after a line that does not go on."""
+    texts = [line.text.strip() for line in block]
+    return all(after[:1].isupper() and not before.endswith(",") for before, after in pairwise(texts))
 
 
 def prose(text: str, start: int = 0, end: int | None = None, *, marked: bool | None = None) -> Iterator[Passage]:
@@ -113,7 +128,10 @@ class ProseReader:
         if not block:
             return
         if item is not None:
-            yield from self._sentences(item, block[-1].end, form="row")
+            begins = [item, *(line.start for line in block[1:])] if _is_listed(block) else [item]
+            ends = [line.end for line in block[-len(begins) :]]
+            for start, end in zip(begins, ends, strict=True):
+                yield from self._sentences(start, end, form="row")
         elif len(block) == 1 and not self.marked and _looks_like_heading(block[0].text):
             yield from self._heading(block[0], 2 if self.headings else 1)
         elif len(block) == 1 or is_wrapped(block):

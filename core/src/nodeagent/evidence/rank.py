@@ -182,17 +182,18 @@ class Search:
             for stem in stems:
                 distinct.setdefault(stem, word)
         own = [index.having("own", word) for word in distinct.values()]
+        near = [index.having("around", word) for word in distinct.values()]
         total = len(index.passages)
         light = {stem for stems in index.stems(sorted(LIGHT_WORDS)) for stem in stems}
         return cls(
             index=index,
             terms=[
-                term_of(word, len(found), total, light=stem in light)
-                for (stem, word), found in zip(distinct.items(), own, strict=True)
+                term_of(word, len(found) or len(around), total, light=stem in light)
+                for (stem, word), found, around in zip(distinct.items(), own, near, strict=True)
             ],
             stems=list(distinct),
             own=own,
-            near=[index.having("around", word) for word in distinct.values()],
+            near=near,
             kinds=_kinds(asked_for(goal), index),
             number=wants_number(goal),
         )

@@ -19,7 +19,7 @@ from typing import Protocol
 from attrs import define, field
 
 from nodeagent import Answer, Deliverable, Json
-from nodeagent.evidence.choice import chosen, is_plain
+from nodeagent.evidence.choice import chosen, hides, is_plain, shown
 from nodeagent.evidence.documents import line_of, passages
 from nodeagent.evidence.files import Content, Unreadable, read
 from nodeagent.evidence.findings import Bearing, Findings, find
@@ -29,12 +29,14 @@ from nodeagent.evidence.memo import memo
 from nodeagent.evidence.passage import Passage
 from nodeagent.evidence.shape import from_json, to_json
 from nodeagent.evidence.terms import IndexUnavailable
-from nodeagent.evidence.words import content_words, words
+from nodeagent.evidence.words import content_words, repeats, words
 
 MEMO_TYPE = "text/markdown; charset=utf-8"
 """The media type of the memo."""
 
 _NO_INDEX = "This Python's SQLite has no full-text index (FTS5): run the agent on one that has."
+
+_HIDDEN = "has lines with hidden characters, which are not quoted"
 
 _POOL = 16
 """How many passages are recorded, so that some are left when a few do not hold."""
@@ -130,8 +132,14 @@ class Work:
         from nodeagent.evidence.rank import rank  # noqa: PLC0415 - loads a database only when needed
 
         texts, unread = self._contents(manifest)
+        unread += [Skipped(source=source, reason=_HIDDEN) for source, text in texts.items() if hides(text)]
         self.gathered = {}
-        found = [(source, passage) for source, text in texts.items() for passage in _quotable(source, text)]
+        found = [
+            (source, passage)
+            for source, text in texts.items()
+            for passage in _quotable(source, text)
+            if not repeats(passage.text, self.goal)
+        ]
         ranking = rank(self.goal, [passage for _, passage in found], _POOL)
         pool = []
         for ranked in ranking.passages:
@@ -144,7 +152,7 @@ class Work:
     def write(self, manifest: Manifest, bearing: Bearing) -> Json:
         """Verify the quotes; record statements, evidence and confidence."""
         digests = {source.source: source.sha256 for source in manifest.sources}
-        return to_json(find(bearing, digests, self.limits))
+        return to_json(find(bearing, digests, self.limits, manifest.left_out(self.limits)))
 
     def _contents(self, manifest: Manifest) -> tuple[dict[str, str], list[Skipped]]:
         texts, unread = {}, []
@@ -165,11 +173,10 @@ class Work:
 
 
 def _quotable(source: str, text: str) -> Iterator[Passage]:
-    """Yield the passages of a document that show themselves as they are."""
+    """Yield the passages of a document, or parts of them, that show themselves as they are."""
     clean = is_plain(text)
     for passage in passages(source, text):
-        if clean or is_plain(text[passage.start : passage.end]):
-            yield passage
+        yield from (passage,) if clean else shown(text, passage)
 
 
 def _goal_problem(goal: str) -> str | None:

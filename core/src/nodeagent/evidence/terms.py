@@ -21,7 +21,7 @@ class IndexUnavailable(Exception):
 
 @frozen(kw_only=True)
 class Term:
-    """A word of the goal: its weight, and in how many passages it stands."""
+    """A word of the goal: its weight, and in how many passages it stands (if in none, around how many)."""
 
     word: str
     weight: float

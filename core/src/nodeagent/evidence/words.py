@@ -46,6 +46,13 @@ _NUMBER_WANTED = re.compile(
     re.IGNORECASE,
 )
 
+_QUESTION = re.compile(
+    r"\?\W*$|^\W*(?:who|whom|whose|what|when|where|which|why|how|is|are|was|were|do|does|did|can|could|may|must"
+    r"|shall|should|will|would|has|have|had|describe|explain|list|name|show|tell)\b",
+    re.IGNORECASE,
+)
+_ENOUGH_TO_REPEAT: Final = 3
+
 
 def apart(text: str) -> str:
     """Return ``text`` and, behind it, the parts of its camelCase words: ``… write Once``."""
@@ -58,6 +65,17 @@ def apart(text: str) -> str:
 def words(text: str) -> list[str]:
     """Return the words of ``text`` in lower case, also those that camelCase ones consist of."""
     return [word.lower() for word in _WORD.findall(apart(text))]
+
+
+def repeats(text: str, goal: str) -> bool:
+    """Say whether ``text`` has the whole of a goal that is a question, whatever its case, punctuation and spacing.
+
+    It asks, and does not answer. What is no question (*default rounding step*) may stand in its own answer.
+    """
+    asked = _WORD.findall(goal.lower())
+    if len(asked) < _ENOUGH_TO_REPEAT or _QUESTION.search(goal) is None:
+        return False
+    return f" {' '.join(asked)} " in f" {' '.join(_WORD.findall(text.lower()))} "
 
 
 def content_words(text: str) -> dict[str, tuple[str, ...]]:
