@@ -90,10 +90,8 @@ def walk(backend: Backend, index: JobIndex) -> Iterator[JobHeader]:
 
 
 def _put_list(shown: Sequence[JobHeader], now: int) -> None:
-    columns = ("job", "status", "queue", "runner", "tries", "created", "ended")
-    rows = (
-        (h.id, h.status, h.queue, h.runner, h.attempts, ago(h.created_at, now), ago(h.ended_at, now)) for h in shown
-    )
+    columns = ("job", "status", "queue", "runner", "tries", "created")
+    rows = ((h.id, h.status, h.queue, h.runner, h.attempts, ago(h.created_at, now)) for h in shown)
     put_table(columns, rows)
 
 
