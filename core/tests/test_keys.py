@@ -28,7 +28,23 @@ def test_the_text_is_a_json_array_without_control_characters(key: tuple[str, ...
     assert not any(character < " " for character in text)
 
 
-@pytest.mark.parametrize("text", ["", "[", "{}", '"a"', "[1]", '["a", null]', "\x00"])
+DEEP = "[" * 100_000
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "[",
+        "{}",
+        '"a"',
+        "[1]",
+        '["a", null]',
+        "\x00",
+        pytest.param(DEEP, id="deep"),
+        pytest.param('{"a":' * 50_000, id="deep objects"),
+    ],
+)
 def test_other_text_is_corrupt(text: str) -> None:
     """A damaged key is named as such."""
     with pytest.raises(Corrupt):

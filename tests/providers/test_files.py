@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import signal
+import socket
 import stat
 import subprocess
 import sys
@@ -15,7 +17,7 @@ from typing import TYPE_CHECKING
 import pluggy
 import pytest
 
-from nodeagent import ArtifactRef, ArtifactStore, Check, Corrupt, NotFound, Unavailable, hookspecs
+from nodeagent import ArtifactRef, ArtifactStore, Check, Corrupt, Invalid, NotFound, Unavailable, hookspecs
 from nodeagent.providers import files
 from nodeagent.providers.files import FilesSettings, disk
 from nodeagent.providers.files.places import folder_of
@@ -132,6 +134,103 @@ def test_other_bytes_are_corrupt(store: ArtifactStore, path: Path, data: bytes) 
 
     with pytest.raises(Corrupt):
         store.get(REF)
+
+
+HEADERS = {
+    "a size in words": b'{"media_type": "x", "size": "10"}',
+    "a size that is a truth": b'{"media_type": "x", "size": true}',
+    "a size that is a fraction": b'{"media_type": "x", "size": 10.0}',
+    "a size below nothing": b'{"media_type": "x", "size": -1}',
+    "a size of very many digits": b'{"media_type": "x", "size": ' + b"9" * 5000 + b"}",
+    "no size": b'{"media_type": "x"}',
+    "an empty type": b'{"media_type": "", "size": 10}',
+    "no type": b'{"media_type": null, "size": 10}',
+    "a type that is a list": b'{"media_type": ["x"], "size": 10}',
+    "a type that is no text": b'{"media_type": "\\ud800", "size": 10}',
+    "nothing but brackets": b"[" * 8000,
+    "a list": b"[1, 2]",
+    "a number": b"3",
+    "bytes that are no text": b"\xff\xfe",
+}
+
+
+@pytest.mark.parametrize("how", HEADERS)
+def test_a_damaged_first_line_is_corrupt_until_the_next_put(store: ArtifactStore, path: Path, how: str) -> None:
+    """Whatever it says, nobody is told anything but that; who has the bytes mends it."""
+    store.put(DATA, "text/plain")
+    _file(path).write_bytes(HEADERS[how] + b"\n" + DATA)
+
+    with pytest.raises(Corrupt):
+        store.get(REF)
+    with pytest.raises(Corrupt):
+        store.stat(REF)
+    assert store.put(DATA, "text/plain") == REF
+    assert store.get(REF) == DATA
+    info = store.stat(REF)
+    assert info is not None
+    assert (info.media_type, info.size) == ("text/plain", len(DATA))
+
+
+def test_a_file_from_before_time_is_corrupt_until_the_next_put(store: ArtifactStore, path: Path) -> None:
+    """Its date is its age, and no age is negative."""
+    store.put(DATA, "text/plain")
+    os.utime(_file(path), (-5, -5))
+
+    with pytest.raises(Corrupt):
+        store.stat(REF)
+    store.put(DATA, "text/plain")
+    assert store.stat(REF) is not None
+
+
+@pytest.mark.parametrize("media_type", ["", "x" * 600, None, 5])
+def test_a_media_type_that_no_file_could_say_is_refused(store: ArtifactStore, path: Path, media_type: str) -> None:
+    """Before anything is written."""
+    with pytest.raises(Invalid, match="media_type"):
+        store.put(DATA, media_type)
+    assert _files(path) == []
+
+
+def _link(place: Path) -> None:
+    (place.parent / "elsewhere").write_bytes(b'{"media_type": "x", "size": 10}\n' + DATA)
+    place.symlink_to(place.parent / "elsewhere")
+
+
+def _socket(place: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as one, contextlib.chdir(place.parent):
+        one.bind(place.name[:20])
+        Path(place.name[:20]).rename(place)
+
+
+STRANGERS: dict[str, Callable[[Path], None]] = {
+    "a pipe": os.mkfifo,
+    "a folder": Path.mkdir,
+    "a link": _link,
+    "a link to nothing": lambda place: place.symlink_to("nowhere"),
+    "a link to itself": lambda place: place.symlink_to(place),
+    "a socket": _socket,
+}
+
+
+@pytest.mark.parametrize("what", STRANGERS)
+def test_what_is_no_file_is_not_waited_for_nor_followed(store: ArtifactStore, path: Path, what: str) -> None:
+    """It is Corrupt; a put takes its place, or says that it is in the way."""
+    store.put(DATA, "text/plain")
+    place = _file(path)
+    place.unlink()
+    STRANGERS[what](place)
+
+    with pytest.raises(Corrupt, match="ordinary file"):
+        store.get(REF)
+    with pytest.raises(Corrupt, match="ordinary file"):
+        store.stat(REF)
+    if what == "a folder":
+        with pytest.raises(Unavailable, match="is a folder; move it away"):
+            store.put(DATA, "text/plain")
+        place.rmdir()
+    assert store.put(DATA, "text/plain") == REF
+    assert store.get(REF) == DATA
+    assert stat.S_ISREG(place.lstat().st_mode)
+    assert [each.name for each in place.parent.iterdir() if each.name.startswith(".unfinished")] == []
 
 
 def test_one_flipped_bit_is_corrupt(store: ArtifactStore, path: Path) -> None:

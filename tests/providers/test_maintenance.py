@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from tests.providers.conftest import Lab
 
 TTL = 30_000
+GRACE = 24 * 60 * 60 * 1000
+"""How long bytes are kept before anything refers to them."""
 
 
 def _purge(lab: Lab, limit: int = 100, before: int | None = None) -> list[Purged]:
@@ -219,7 +221,7 @@ def test_a_purge_removes_what_nothing_refers_to(lab: Lab) -> None:
     lab.clock.advance(10)
     then = lab.clock.now()
     new = lab.one.artifacts.put(b"new", "text/plain")
-    lab.clock.advance(10)
+    lab.clock.advance(2 * GRACE)
 
     (batch,) = _purge(lab, before=then)
 
@@ -227,6 +229,32 @@ def test_a_purge_removes_what_nothing_refers_to(lab: Lab) -> None:
     with pytest.raises(NotFound):
         lab.one.artifacts.get(old)
     assert lab.one.artifacts.get(new) == b"new"
+
+
+@pytest.mark.parametrize("ahead", [0, 1, 10 * GRACE])
+def test_what_was_put_lately_is_no_garbage(lab: Lab, ahead: int) -> None:
+    """The commit that will refer to it may be under way, whatever the purge was told."""
+    receipt = lab.one.artifacts.put(b"receipt", "text/plain")
+    lab.clock.advance(GRACE)
+
+    assert _purge(lab, before=lab.clock.now() + ahead) == [Purged()]
+    assert lab.one.artifacts.get(receipt) == b"receipt"
+    claim = lab.running()
+    after = evolve(claim.frame, header=evolve(claim.frame.header, receipt=receipt.id))
+    lab.fenced(claim, lab.step(claim.job), Put(claim.frame, after))
+    lab.clock.advance(GRACE)
+    assert _purge(lab) == [Purged()]
+    assert lab.one.artifacts.get(receipt) == b"receipt"
+
+
+def test_what_was_put_and_never_referred_to_goes_after_a_day(lab: Lab) -> None:
+    """And not a millisecond before."""
+    lab.one.artifacts.put(b"forgotten", "text/plain")
+    lab.clock.advance(GRACE)
+    assert _purge(lab) == [Purged()]
+    lab.clock.advance(1)
+
+    assert _purge(lab) == [Purged(artifacts=1)]
 
 
 def test_what_an_entry_or_a_frame_refers_to_stays(lab: Lab) -> None:
@@ -240,7 +268,7 @@ def test_what_an_entry_or_a_frame_refers_to_stays(lab: Lab) -> None:
         WriteOnce(Held(claim.job.owner, "steps"), value),
         Put(claim.frame, evolve(claim.frame, header=header)),
     )
-    lab.clock.advance(10)
+    lab.clock.advance(2 * GRACE)
 
     assert _purge(lab) == [Purged()]
     assert lab.one.artifacts.get(step) == b"step"
@@ -260,7 +288,7 @@ def test_what_two_refer_to_stays_for_the_second(lab: Lab) -> None:
         entry = Entry(key=("k",), kind="step", value=_refer(lab, ref))
         lab.fenced(claim, WriteOnce(Held(claim.job.owner, "steps"), entry))
     lab.leave(first)
-    lab.clock.advance(10)
+    lab.clock.advance(2 * GRACE)
 
     (batch,) = _purge(lab)
 
@@ -274,7 +302,7 @@ def test_putting_again_keeps_an_artifact_from_a_purge(lab: Lab) -> None:
     lab.clock.advance(10)
     then = lab.clock.now()
     lab.one.artifacts.put(b"data", "text/plain")
-    lab.clock.advance(10)
+    lab.clock.advance(2 * GRACE)
 
     assert _purge(lab, before=then) == [Purged()]
     assert lab.one.artifacts.get(ref) == b"data"

@@ -186,7 +186,7 @@ class Both(RuleBasedStateMachine):
 
     # --- time -------------------------------------------------------------------------------------
 
-    @rule(ms=st.sampled_from((1, 9, 10, 50, 100, 1_000)))
+    @rule(ms=st.sampled_from((1, 9, 10, 50, 100, 1_000, 86_400_001)))
     def advance(self, ms: int) -> None:
         """Time passes."""
         self.clock.advance(ms)

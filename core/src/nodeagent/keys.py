@@ -18,7 +18,7 @@ def decode_key(text: str) -> tuple[str, ...]:
     """Return the parts that :func:`encode_key` was given. Raises :class:`~nodeagent.Corrupt` on other text."""
     try:
         parts = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):  # the latter of text that is nested without end
         parts = None
     if not isinstance(parts, list) or not all(isinstance(part, str) for part in parts):
         raise Corrupt("a stored key is not a JSON array of strings; restore it from a back-up")

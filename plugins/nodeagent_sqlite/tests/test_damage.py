@@ -13,6 +13,7 @@ from plugins.nodeagent_sqlite.tests.sqlite_lab import (
     Opener,
     Store,
     audit,
+    commits_seen,
     finished,
     fresh,
     job_of,
@@ -28,6 +29,7 @@ from nodeagent import (
     Conflict,
     Corrupt,
     Entry,
+    FrameIndex,
     JobIndex,
     Lanes,
     OutcomeUnknown,
@@ -38,11 +40,14 @@ from nodeagent import (
 )
 from nodeagent.testing import ManualClock
 from nodeagent_sqlite.faults import after_commit, translated
+from nodeagent_sqlite.remarks import MOST, Remarks
 
 DAMAGES = {
     "an unknown status": "UPDATE jobs SET status = 'asleep' WHERE id = 'j2'",
     "a priority out of range": "UPDATE jobs SET priority = 77 WHERE id = 'j2'",
     "a negative time": "UPDATE jobs SET created_at = -5 WHERE id = 'j2'",
+    "a time beyond all others": "UPDATE jobs SET run_after = 1 << 60 WHERE id = 'j2'",
+    "attempts without end": "UPDATE jobs SET attempts = 1 << 62 WHERE id = 'j2'",
     "text that is no UTF-8": "UPDATE jobs SET tenant = CAST(x'ff41' AS TEXT) WHERE id = 'j2'",
 }
 
@@ -52,6 +57,14 @@ def damage(store: Store, statement: str) -> None:
     other = sqlite3.connect(store.path)
     with other:
         assert other.execute(statement).rowcount == 1
+    other.close()
+
+
+def damage_all(store: Store, statement: str) -> None:
+    """Change many rows of the file as no provider would."""
+    other = sqlite3.connect(store.path)
+    with other:
+        other.execute(statement)
     other.close()
 
 
@@ -78,6 +91,7 @@ def test_a_damaged_job_is_passed_over(store: Store, how: str) -> None:
         "UPDATE specs SET spec = x'00' WHERE id = (SELECT spec_id FROM jobs WHERE id = 'j1')",
         "DELETE FROM specs WHERE id = (SELECT spec_id FROM frames WHERE id = 'frame of j1')",
         "UPDATE frames SET owner = 'nobody' WHERE id = 'frame of j1'",
+        "UPDATE frames SET owner = printf('%.*c', 100000, '[') WHERE id = 'frame of j1'",
         "DELETE FROM frames WHERE id = 'frame of j1'",
     ],
 )
@@ -92,6 +106,107 @@ def test_a_job_that_nobody_can_work_on_is_passed_over(store: Store, statement: s
     idle = store.scheduler.claim(wanted, "me", 9, "b")
     assert idle.next_due is not None
     assert idle.next_due > idle.now
+
+
+CONTRADICTIONS: dict[str, tuple[str, int, int]] = {
+    "free, but held": ("held", 1, 1),
+    "a mark without a next one": ("released", 2**63 - 1, 1),
+    "a mark whose next one is no token": ("released", 2**60, 1),
+    "attempts that leave no room for one more": ("released", 1, 2**53 - 1),
+}
+
+
+@pytest.mark.parametrize("how", CONTRADICTIONS)
+def test_a_job_that_cannot_be_taken_is_passed_over(store: Store, how: str, caplog: pytest.LogCaptureFixture) -> None:
+    """Its rows contradict each other: the others are claimed, once each, and nothing of it is half taken."""
+    store.enqueue("j1", priority=9)
+    store.claim()
+    store.enqueue("j2")
+    store.enqueue("j3")
+    state, mark, attempts = CONTRADICTIONS[how]
+    damage(store, f"UPDATE leases SET state = '{state}', mark = {mark} WHERE job_id = 'j1'")  # noqa: S608
+    damage(store, f"UPDATE jobs SET leased = 0, attempts = {attempts} WHERE id = 'j1'")  # noqa: S608
+    wanted = Lanes(names=(LANE,))
+    before = _everything_of(store, "j1")
+
+    assert [c.job.id for c in store.scheduler.claim(wanted, "me", 60_000, "a").claims] == ["j2"]
+    assert [c.job.id for c in store.scheduler.claim(wanted, "me", 60_000, "b", limit=9).claims] == ["j3"]
+    idle = store.scheduler.claim(wanted, "me", 60_000, "c")
+    assert idle.claims == ()
+    assert idle.next_due is not None
+    assert idle.next_due > idle.now
+    assert _everything_of(store, "j1") == before
+    assert [record.getMessage() for record in caplog.records if "'j1'" in record.getMessage()] == [
+        "the stored job 'j1' is passed over, because it cannot be read or taken; run \"nodeagent doctor\""
+    ]
+
+
+def _everything_of(store: Store, job_id: str) -> list[object]:
+    job = "SELECT * FROM jobs WHERE id = ?"
+    lease = "SELECT * FROM leases WHERE job_id = ?"
+    return [store.connection.database.read(lambda c, q=q: c.execute(q, (job_id,)).fetchall()) for q in (job, lease)]  # type: ignore[misc]
+
+
+def test_a_job_that_is_said_to_be_free_is_claimed_when_its_lease_has_expired(opened: Opener) -> None:
+    """The contradiction ends by itself; the job is found once, though it stands in both indexes."""
+    clock = ManualClock()
+    store = opened(clock=clock)
+    store.enqueue("j1")
+    first = store.claim(ttl_ms=1000)
+    damage(store, "UPDATE jobs SET leased = 0 WHERE id = 'j1'")
+    wanted = Lanes(names=(LANE,))
+    idle = store.scheduler.claim(wanted, "me", 1000, "a")
+    assert (idle.claims, idle.next_due) == ((), first.lease.expires_at)
+    clock.advance(1000)
+
+    again = store.scheduler.claim(wanted, "me", 1000, "b", limit=5)
+
+    assert [claim.job.id for claim in again.claims] == ["j1"]
+    assert again.claims[0].lease.token > first.lease.token
+
+
+def test_many_contradictory_jobs_are_looked_at_once_each(store: Store) -> None:
+    """A claim reads a bad job once, whatever its limit, and then the good one behind them all."""
+    for number in range(30):
+        store.enqueue(f"j{number:02}", priority=9)
+    store.scheduler.claim(Lanes(names=(LANE,)), "me", 60_000, "a", limit=30)
+    damage_all(store, "UPDATE jobs SET leased = 0")
+    store.enqueue("good")
+    seen = commits_seen(store)
+
+    claims = store.scheduler.claim(Lanes(names=(LANE,)), "me", 60_000, "b", limit=5)
+
+    assert [claim.job.id for claim in claims.claims] == ["good"]
+    assert sum("INSERT INTO leases" in statement for statement in seen) == 1 + 31  # boldly the first, then each
+
+
+def test_a_listing_tells_what_it_leaves_out(store: Store, caplog: pytest.LogCaptureFixture) -> None:
+    """Once for each record and connection, by its id, without anything that is in it."""
+    for name in ("j1", "j2"):
+        store.enqueue(name)
+    damage(store, "UPDATE jobs SET priority = 77, tenant = 'secret' WHERE id = 'j1'")
+    damage(store, "UPDATE frames SET owner = printf('%.*c', 100000, '[') WHERE id = 'frame of j2'")
+
+    for _ in range(3):
+        store.jobs.list(JobIndex.by_status("queued"), None, 10)
+        store.frames.list(FrameIndex.by_job("j1"), None, 10)
+        store.scheduler.peek(Lanes(names=(LANE,)))
+        store.scheduler.claim(Lanes(names=(LANE,)), "me", 1000, fresh("c"))
+
+    said = [record.getMessage() for record in caplog.records]
+    assert [record.name for record in caplog.records] == ["nodeagent"] * 2
+    assert sorted(text.split(" is passed over")[0] for text in said) == ["the stored job 'j1'", "the stored job 'j2'"]
+    assert "secret" not in "".join(said)
+
+
+def test_a_file_that_is_damaged_all_over_does_not_fill_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    """A connection remembers so many ids and no more."""
+    remarks = Remarks()
+
+    for number in range(2 * MOST):
+        remarks.passed_over("job", f"j{number}")
+
+    assert len(caplog.records) == MOST
 
 
 def test_damaged_jobs_of_dead_holders_stand_in_nobodys_way(opened: Opener) -> None:

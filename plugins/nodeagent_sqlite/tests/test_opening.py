@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import sqlite3
 import stat
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from plugins.nodeagent_sqlite.tests.sqlite_lab import Opener, Store, finished, open_store, run_python
 
-from nodeagent import Corrupt, SchemaMismatch, Unavailable
-from nodeagent_sqlite import filesystem, schema
+from nodeagent import Corrupt, Lanes, SchemaMismatch, Unavailable
+from nodeagent_sqlite import database, filesystem, schema
 from nodeagent_sqlite.connection import SqliteConnection
 
 OPEN = """
@@ -170,6 +173,87 @@ def test_memory_is_another_provider() -> None:
     """``:memory:`` would be a store that only one connection sees."""
     with pytest.raises(Unavailable, match="memory"):
         open_store(Path(":memory:"))
+
+
+def _removed(path: Path) -> None:
+    shutil.rmtree(path.parent)
+
+
+def _replaced(path: Path) -> None:
+    copy = path.with_name("copy.db")
+    shutil.copy(path, copy)
+    copy.replace(path)
+
+
+@pytest.mark.parametrize("lose", [_removed, _replaced])
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda store: store.enqueue("j2"),
+        lambda store: store.scheduler.claim(Lanes(names=("empty",)), "me", 1000, "c"),
+        lambda store: store.jobs.get("j1"),
+    ],
+    ids=["a write", "an idle claim", "a read"],
+)
+def test_a_file_that_lost_its_name_is_unavailable(
+    path: Path, store: Store, lose: Callable[[Path], None], call: Callable[[Store], object]
+) -> None:
+    """Nobody else would ever see what is written to it; who opens the path anew is served."""
+    store.enqueue("j1")
+    lose(path)
+    store.connection.database._next_look = 0.0
+
+    for _ in range(2):
+        with pytest.raises(Unavailable, match=r"removed or replaced under .*nodeagent.db'; restart"):
+            call(store)
+    fresh_one = open_store(path)
+    fresh_one.enqueue("j3")
+    fresh_one.connection.close()
+
+
+def test_a_file_that_came_back_is_used_again(path: Path, store: Store) -> None:
+    """It is the same file as before."""
+    elsewhere = path.with_name("elsewhere.db")
+    path.rename(elsewhere)
+    store.connection.database._next_look = 0.0
+    with pytest.raises(Unavailable, match="removed or replaced"):
+        store.enqueue("j1")
+
+    elsewhere.rename(path)
+
+    store.enqueue("j1")
+    assert store.jobs.get("j1") is not None
+
+
+def test_a_new_connection_goes_to_the_same_file_or_nowhere(path: Path, store: Store) -> None:
+    """Also when its path was looked at a moment ago: a burst of readers, or a process after a fork, opens anew."""
+    _replaced(path)
+    store.connection.database._next_look = time.monotonic() + 100
+    store.connection.database.before_fork()
+    store.connection.database.after_fork()
+
+    with pytest.raises(Unavailable, match="removed or replaced"):
+        store.jobs.get("j1")
+    with pytest.raises(Unavailable, match="removed or replaced"):
+        store.enqueue("j1")
+
+
+def test_the_path_is_looked_at_now_and_then(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not at every call, which would cost a look-up of the file system each."""
+    looks: list[str] = []
+    real = database._identity_of
+
+    def counted(path: str) -> tuple[int, int] | None:
+        looks.append(path)
+        return real(path)
+
+    monkeypatch.setattr(database, "_identity_of", counted)
+    begun = time.monotonic()
+
+    for number in range(50):
+        store.enqueue(f"j{number}")
+
+    assert len(looks) <= 1 + (time.monotonic() - begun) / database.LOOK_EVERY
 
 
 LINUX = """\

@@ -8,6 +8,7 @@ import sqlite3
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -22,7 +23,9 @@ from plugins.nodeagent_sqlite.tests.sqlite_lab import (
     steps_of,
 )
 
-from nodeagent import Seq, Unavailable
+from nodeagent import Claim, Lanes, Seq, Unavailable
+
+INSERT = "INSERT INTO done VALUES (?)"
 
 WRITER = """
 import sys, time
@@ -37,7 +40,7 @@ sys.stdin.readline()
 end = time.monotonic() + seconds
 longest, count, before = 0.0, 0, time.monotonic()
 while (now := time.monotonic()) < end:
-    store.leases.claim(("thing", name, str(count)), "me", 1000, fresh("claim"))
+    store.leases.claim(("thing", name, str(count)), "me", 60_000, fresh("claim"))
     after = time.monotonic()
     longest, count = max(longest, after - now), count + 1
 print(count, longest)
@@ -103,6 +106,85 @@ def test_the_patience_is_real_time(path: Path, opened: Opener) -> None:
 
     assert len(refused) == 8
     assert took < 5
+
+
+@pytest.mark.parametrize(
+    ("share", "call"),
+    [
+        (1 / 2, lambda store, _: store.scheduler.claim(Lanes(names=("due",)), "me", 500, fresh("claim"))),
+        (1 / 2, lambda store, _: store.leases.claim(("thing", "new"), "me", 500, fresh("claim"))),
+        (1 / 3, lambda store, held: store.leases.renew(held.lease, 500)),
+    ],
+    ids=["a job", "a lease", "a renewal"],
+)
+def test_nobody_waits_for_a_lease_as_long_as_it_lasts(
+    path: Path, store: Store, share: float, call: Callable[[Store, Claim], object]
+) -> None:
+    """Another program keeps the write lock: a claim and a renewal are refused in a part of their time to live."""
+    held = store.held()
+    store.enqueue("j2", lane="due")
+    greedy = sqlite3.connect(path, isolation_level=None)
+    greedy.execute("BEGIN IMMEDIATE")
+
+    begun = time.monotonic()
+    with pytest.raises(Unavailable, match="try again"):
+        call(store, held)
+    took = time.monotonic() - begun
+    greedy.execute("ROLLBACK")
+    greedy.close()
+
+    assert 0.5 * share <= took < 0.5
+    call(store, held)
+
+
+def test_nobody_waits_for_another_thread_as_long_as_a_lease_lasts(store: Store) -> None:
+    """A thread of the same process is at work: the claim takes its place in the queue back, and takes nothing."""
+    store.enqueue("j1")
+    begins, ends = threading.Event(), threading.Event()
+
+    def slow(_: sqlite3.Connection) -> None:
+        begins.set()
+        ends.wait(30)
+
+    leader = threading.Thread(target=store.connection.database.write, args=(slow,))
+    leader.start()
+    begins.wait(30)
+    begun = time.monotonic()
+    try:
+        with pytest.raises(Unavailable, match="longer than a lease may wait"):
+            store.claim(ttl_ms=300)
+        took = time.monotonic() - begun
+    finally:
+        ends.set()
+        leader.join(30)
+
+    assert took < 0.3
+    assert store.claim().job.header.attempts == 1
+
+
+def test_who_gives_up_leaves_the_others_in_the_queue(store: Store) -> None:
+    """However often a thread gives up just when its turn comes, each atom is performed or refused, and nobody hangs."""
+    database = store.connection.database
+    refused = [0] * 8
+
+    def work(number: int) -> None:
+        for _ in range(60):
+            try:
+                database.write(lambda c: c.execute(INSERT, (number,)), within=0.0003)
+            except Unavailable:
+                refused[number] += 1
+
+    database.write(lambda c: c.execute("CREATE TABLE done (by INTEGER)"))
+    threads = [threading.Thread(target=work, args=(i,), daemon=True) for i in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+
+    assert not any(thread.is_alive() for thread in threads)
+    ((done,),) = database.read(lambda c: c.execute("SELECT count(*) FROM done").fetchall())
+    assert done + sum(refused) == 8 * 60
+    store.enqueue("j2")
 
 
 @pytest.mark.parametrize("is_busy", [False, True])

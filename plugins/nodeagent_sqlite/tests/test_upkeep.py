@@ -33,7 +33,10 @@ from nodeagent import (
     WriteOnce,
     encode_key,
 )
+from nodeagent.testing import ManualClock
 from nodeagent_sqlite import filesystem
+from nodeagent_sqlite import rows as looking
+from nodeagent_sqlite.maintenance import ARTIFACT_GRACE_MS
 
 
 def rows(store: Store, table: str) -> int:
@@ -76,15 +79,20 @@ def test_a_purge_goes_in_bounded_batches(store: Store) -> None:
     assert (last.jobs, last.more) == (2, False)
 
 
-def test_artifacts_that_an_entry_or_a_frame_names_are_kept(store: Store) -> None:
+def test_artifacts_that_an_entry_or_a_frame_names_are_kept(opened: Opener) -> None:
     """What nothing refers to any more goes with what referred to it, if it is old enough."""
+    clock = ManualClock()
+    store = opened(clock=clock)
     claim = store.held()
     kept = store.artifacts.put(b"kept", "text/plain")
     loose = store.artifacts.put(b"loose", "text/plain")
     value = Stored(ref=kept.id, sha256=kept.sha256, size=4)
     once = WriteOnce(steps_of("j1"), Entry(key=("a",), kind="k", value=value))
     store.transactions.commit(Commit.fenced(fresh("step"), claim.lease.fence, once))
-    later = Ms(store.connection.now() + 10)
+    later = Ms(clock.now() + 10)
+    clock.advance(ARTIFACT_GRACE_MS)
+    assert store.maintenance.purge(later, 9).artifacts == 0
+    clock.advance(1)
 
     assert store.maintenance.purge(Ms(5), 9).artifacts == 0
     assert store.maintenance.purge(later, 9).artifacts == 1
@@ -179,6 +187,7 @@ def test_the_doctor_finds_a_healthy_store_healthy(store: Store) -> None:
         "schema",
         "journal mode",
         "durability",
+        "rows",
     }
     assert {check.status for check in found.values()} == {"ok"}
 
@@ -212,3 +221,98 @@ def test_the_doctor_survives_what_is_no_database(tmp_path: Path, kind: str) -> N
     found = checks(path)
 
     assert any(check.status == "failed" and check.remedy for check in found.values())
+
+
+# --- the doctor looks at rows -------------------------------------------------------------------
+
+
+def damage(store: Store, statement: str) -> None:
+    """Change the file as no provider would."""
+    with sqlite3.connect(store.path) as other:
+        other.execute(statement)
+    other.close()
+
+
+@pytest.mark.parametrize(
+    ("statement", "words"),
+    [
+        ("UPDATE jobs SET status = 'asleep' WHERE id = 'j1'", "job 'j1' of 'test' is damaged"),
+        ("UPDATE jobs SET priority = 77 WHERE id = 'j1'", "job 'j1' of 'test' is damaged"),
+        ("UPDATE jobs SET tenant = CAST(x'ff41' AS TEXT) WHERE id = 'j1'", "job 'j1' of 'test' is damaged"),
+        ("DELETE FROM frames WHERE id = 'frame of j1'", "job 'j1' of 'test' has no frame"),
+        ("UPDATE frames SET owner = printf('%.*c', 100000, '[') WHERE id = 'frame of j1'", "frame 'frame of j1'"),
+        ("DELETE FROM specs WHERE id = (SELECT spec_id FROM jobs WHERE id = 'j1')", "job 'j1' of 'test' is damaged"),
+        (
+            "UPDATE specs SET spec = x'00' WHERE id = (SELECT spec_id FROM frames WHERE id = 'frame of j1')",
+            "'frame of j1'",
+        ),
+        ("UPDATE jobs SET leased = 1 WHERE id = 'j1'", "job 'j1' of 'test' is not held although leased"),
+        ("UPDATE jobs SET attempts = (1 << 53) - 1 WHERE id = 'j1'", "job 'j1' of 'test' has no number left"),
+        ("UPDATE leases SET mark = 1 << 60 WHERE job_id = 'held'", "job 'held' of 'test' has no number left"),
+        ("UPDATE jobs SET leased = 0 WHERE id = 'held'", "job 'held' of 'test' is held although free"),
+    ],
+)
+def test_the_doctor_names_rows_that_are_damaged(store: Store, statement: str, words: str) -> None:
+    """Each by its id, with what to do; nothing that is in them is shown."""
+    store.held("held")
+    store.enqueue("j1")
+    assert checks(store.path)["rows"].status == "ok"
+    damage(store, statement)
+
+    check = checks(store.path)["rows"]
+
+    assert check.status == "failed"
+    assert words in check.found
+    assert check.found.startswith(("1 of 4 looked at: ", "1 of 3 looked at: "))
+    assert "back-up" in str(check.remedy)
+    assert "purge" in str(check.remedy)
+
+
+def test_the_doctor_looks_at_every_namespace(opened: Opener) -> None:
+    """Of all that share the file."""
+    one, other = opened(), opened(namespace="other")
+    one.enqueue("j1")
+    other.enqueue("j1")
+    damage(other, "UPDATE jobs SET priority = 77 WHERE number = (SELECT max(number) FROM jobs)")
+
+    assert "job 'j1' of 'other'" in checks(one.path)["rows"].found
+
+
+def test_the_doctor_names_so_many_and_counts_the_others(store: Store) -> None:
+    """A file that is damaged all over gives no endless sentence; a long id is cut."""
+    for number in range(12):
+        store.enqueue(f"j{number}" + "x" * 200)
+    damage(store, "UPDATE jobs SET priority = 77")
+
+    found = checks(store.path)["rows"].found
+
+    assert found.startswith("12 of 24 looked at: ")
+    assert found.endswith("; and 2 more")
+    assert len(found) < 2500
+
+
+@pytest.mark.parametrize(("name", "value"), [("SECONDS", 0.0), ("MOST_ROWS", 3)])
+def test_the_doctor_does_not_look_for_ever(
+    store: Store, monkeypatch: pytest.MonkeyPatch, name: str, value: float
+) -> None:
+    """It says what it did not look at; what is youngest comes first."""
+    for number in range(looking.BATCH + 9):
+        store.enqueue(f"j{number}")
+    damage(store, "UPDATE jobs SET priority = 77 WHERE id = 'j0'")
+    assert checks(store.path)["rows"].status == "failed"
+    monkeypatch.setattr(looking, name, value)
+
+    check = checks(store.path)["rows"]
+
+    assert check.status == "ok"
+    assert check.found.endswith("looked at; older ones were not, because there are too many jobs and frames")
+
+
+def test_the_doctor_does_not_read_rows_of_another_schema(store: Store) -> None:
+    """They may not be there."""
+    damage(store, "UPDATE nodeagent_migrations SET number = 9999")
+
+    found = checks(store.path)
+
+    assert found["schema"].status == "failed"
+    assert found["rows"].status == "warning"

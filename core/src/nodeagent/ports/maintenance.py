@@ -23,7 +23,9 @@ class Maintenance(Protocol):
         """Remove up to ``limit`` jobs and runs that ended before then, with all that they own.
 
         Their frames, journals, leases and the artifacts of this store that nothing refers to any more and that
-        were put before then. A later token of the same resource is still higher.
+        were put before then, and at least 24 hours ago by the store's clock: bytes are put before the commit that
+        refers to them, so what was put lately is never garbage, however little refers to it yet. A later token of
+        the same resource is still higher.
         """
         ...
 

@@ -11,8 +11,10 @@
 :mod:`.journal`       reading the journal
 :mod:`.stores`        jobs, frames, runs and messages; :mod:`.records` their rows
 :mod:`.artifacts`     bytes by content
+:mod:`.remarks`       telling of rows that were passed over
 :mod:`.wakeups`       hints between processes
-:mod:`.maintenance`   migrations, purge, restored back-ups; :mod:`.doctor` what can be wrong
+:mod:`.maintenance`   migrations, purge, restored back-ups; :mod:`.doctor` what can be wrong,
+                      :mod:`.rows` also inside
 ====================  ==================================================================================
 
 The modules are imported when a hook needs them, because naming this provider must cost nothing.

@@ -16,6 +16,7 @@ from nodeagent_sqlite import filesystem, schema, statements
 from nodeagent_sqlite.database import Database, connect
 from nodeagent_sqlite.faults import translated
 from nodeagent_sqlite.limits import LIMITS
+from nodeagent_sqlite.remarks import Remarks
 from nodeagent_sqlite.settings import SqliteSettings
 from nodeagent_sqlite.waiting import patiently
 from nodeagent_sqlite.wakeups import Post
@@ -34,6 +35,7 @@ class SqliteConnection:
         self.clock = clock
         self.namespace_id = namespace_id
         self.post = post
+        self.remarks = Remarks()
         self._capabilities = evolve(LIMITS, durable=durable)
 
     @property

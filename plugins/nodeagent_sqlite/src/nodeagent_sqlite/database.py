@@ -31,6 +31,8 @@ IDLE_READERS: Final = 8
 """How many connections for reading are kept open; a burst of threads opens more and closes them again."""
 FORK_PATIENCE: Final = 5.0
 """Seconds that a fork waits for calls under way."""
+LOOK_EVERY: Final = 1.0
+"""Seconds between two looks at whether the path still names the open file."""
 
 _open: Final[weakref.WeakSet[Database]] = weakref.WeakSet()
 _text: Final = functools.partial(str, encoding="utf-8", errors="surrogateescape")
@@ -48,6 +50,8 @@ class Database:
         self.path = str(path)
         self.busy_timeout = busy_timeout_ms / 1000
         self._is_closed = False
+        self._identity: tuple[int, int] | None = None
+        self._next_look = 0.0
         self._begin_life()
         _open.add(self)
 
@@ -66,14 +70,15 @@ class Database:
 
     # --- what ports use -------------------------------------------------------------------------
 
-    def write(self, atom: Atom[T], bold: Atom[T] | None = None) -> T:
+    def write(self, atom: Atom[T], bold: Atom[T] | None = None, *, within: float | None = None) -> T:
         """Perform an atom in a transaction that others may share; return when it is durable.
 
         ``bold`` does the same, but may leave something behind when it raises (see :mod:`nodeagent_sqlite.writer`).
+        An atom that does not have its turn ``within`` so many seconds is given up.
         """
         if self._process != os.getpid():
             self.in_child()
-        return self._writer.run(atom, bold)
+        return self._writer.run(atom, bold, within)
 
     def write_whole(self, work: Atom[T]) -> T:
         """Perform ``work`` of several statements, which would leave some behind when it raises, as an atom."""
@@ -169,6 +174,8 @@ class Database:
         self._leave()
 
     def _enter(self) -> None:
+        if time.monotonic() >= self._next_look:
+            self._look()
         with self._mutex:
             while self._forks:
                 self._calm.wait()
@@ -182,8 +189,21 @@ class Database:
             if self._forks:
                 self._calm.notify_all()
 
+    def _look(self) -> None:
+        """Refuse to go on with a file that lost its name: nobody else will ever see what is written to it."""
+        found = _identity_of(self.path)
+        if found != (self._identity or found) or found is None:
+            raise Unavailable(f"the file was removed or replaced under {self.path!r}; restart what works with it")
+        self._next_look = time.monotonic() + LOOK_EVERY
+
     def _connect(self) -> sqlite3.Connection:
         connection = connect(self.path, time.monotonic() + self.busy_timeout)
+        try:
+            self._identity = self._identity or _identity_of(self.path)
+            self._look()
+        except BaseException:
+            connection.close()
+            raise
         self._known.add(connection)
         return connection
 
@@ -219,6 +239,15 @@ class Database:
         for connection in self._known:
             _keep_for_ever(connection)
         self._begin_life()
+
+
+def _identity_of(path: str) -> tuple[int, int] | None:
+    """Return what tells a file from every other one, or None if there is none."""
+    try:
+        status = Path(path).stat()
+    except OSError:
+        return None
+    return (status.st_dev, status.st_ino)
 
 
 def connect(path: str, deadline: float) -> sqlite3.Connection:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from nodeagent import Check, Connection
-from nodeagent_sqlite import filesystem, schema
+from nodeagent_sqlite import filesystem, rows, schema
 from nodeagent_sqlite.database import OLDEST_SQLITE, connect
 from nodeagent_sqlite.faults import translated
 from nodeagent_sqlite.settings import SqliteSettings
@@ -93,6 +93,7 @@ def _inside(path: Path) -> Iterator[Check]:
         _schema,
         _journal_mode,
         _synchronous,
+        _rows,
     )
     try:
         with closing(connect(str(path), deadline)) as connection:
@@ -122,6 +123,14 @@ def _schema(connection: sqlite3.Connection) -> Check:
         return _bad("schema", found, "install the newer nodeagent-sqlite")
     is_fatal = any(name.endswith(".pre") for name in status.pending)
     return _bad("schema", found, 'run "nodeagent migrate"', is_fatal=is_fatal)
+
+
+def _rows(connection: sqlite3.Connection) -> Check:
+    if not schema.status(connection).is_current:
+        return _bad(
+            "rows", "not looked at, because the schema is another", 'do what the check "schema" says', is_fatal=False
+        )
+    return rows.check(connection)
 
 
 def _journal_mode(connection: sqlite3.Connection) -> Check:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import sqlite3
 from collections.abc import Sequence
 from typing import Any, Final, Literal
@@ -22,7 +23,7 @@ from nodeagent import (
 )
 from nodeagent_sqlite import statements
 from nodeagent_sqlite.connection import SqliteConnection
-from nodeagent_sqlite.limits import check_ttl
+from nodeagent_sqlite.limits import CLAIM_SHARE, RENEWAL_SHARE, check_ttl
 from nodeagent_sqlite.listing import page_of, place_of
 from nodeagent_sqlite.names import text_of
 from nodeagent_sqlite.records import later
@@ -125,6 +126,7 @@ class SqliteLeases:
         self._database = connection.database
         self._namespace_id = connection.namespace_id
         self._clock = connection.clock
+        self._left_out = functools.partial(connection.remarks.passed_over, "lease")
 
     def claim(self, resource: Resource, holder: str, ttl_ms: int, claim_id: str) -> Lease | None:
         """Take the lease, or return None while another one is unexpired."""
@@ -135,7 +137,9 @@ class SqliteLeases:
             return held
         if held is not None and held.expires_at > self._clock.now():
             return None
-        return self._database.write(lambda c: self._take(c, resource, holder, ttl_ms, claim_id))
+        return self._database.write(
+            lambda c: self._take(c, resource, holder, ttl_ms, claim_id), within=ttl_ms * CLAIM_SHARE / 1000
+        )
 
     def _take(
         self, connection: sqlite3.Connection, resource: Resource, holder: str, ttl_ms: int, claim_id: str
@@ -150,7 +154,7 @@ class SqliteLeases:
     def renew(self, lease: Lease, ttl_ms: int) -> Lease:
         """Let the lease expire ``ttl_ms`` from now, unless it is lost."""
         check_ttl(ttl_ms)
-        return self._database.write(lambda c: self._renew(c, lease, ttl_ms))
+        return self._database.write(lambda c: self._renew(c, lease, ttl_ms), within=ttl_ms * RENEWAL_SHARE / 1000)
 
     def _renew(self, connection: sqlite3.Connection, lease: Lease, ttl_ms: int) -> Lease:
         fence = lease.fence
@@ -179,7 +183,7 @@ class SqliteLeases:
         """List current leases of a kind that have expired, longest expired first."""
         asked = (self._namespace_id, kind, self._clock.now(), *place_of(after), limit + 1)
         rows = self._database.read(lambda c: c.execute(SQL["expired"], asked).fetchall())
-        return page_of(rows, limit, lease_of, lambda row: (row[5], row[0]))
+        return page_of(rows, limit, lease_of, lambda row: (row[5], row[0]), self._left_out)
 
 
 def _refuse_jobs(resource: Resource, instead: str) -> None:

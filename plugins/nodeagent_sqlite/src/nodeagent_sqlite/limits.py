@@ -19,6 +19,10 @@ MAX_COMMIT_WRITES: Final = 10_000
 MAX_KEY_BYTES: Final = 8 * 512
 """What the contract allows anyway: eight parts of 512 bytes."""
 MAX_TTL_MS: Final = 2**40
+CLAIM_SHARE: Final = 1 / 2
+"""How much of its time to live a claim waits for other writers at most: whoever asked must not think it long over."""
+RENEWAL_SHARE: Final = 1 / 3
+"""The same of a renewal, which may be asked for again before the lease expires."""
 
 _METHODS: Final = (
     "transactions.commit",

@@ -23,14 +23,23 @@ def place_of(cursor: Cursor | None) -> Place:
         raise Invalid("a cursor", "must be the next of a page of the same listing") from error
 
 
-def page_of(rows: Sequence[Row], limit: int, read: Callable[[Row], T], place: Callable[[Row], Place]) -> Page[T]:
-    """Return the first ``limit`` rows as a page, of which one more was asked for; unreadable ones are left out."""
+def page_of(
+    rows: Sequence[Row],
+    limit: int,
+    read: Callable[[Row], T],
+    place: Callable[[Row], Place],
+    left_out: Callable[[str], None],
+) -> Page[T]:
+    """Return the first ``limit`` rows as a page, of which one more was asked for.
+
+    Unreadable ones are left out, and ``left_out`` is told their names.
+    """
     items = []
     for row in rows[:limit]:
         try:
             items.append(read(row))
         except Corrupt:
-            continue
+            left_out(place(row)[1])
     following = _cursor(*place(rows[limit - 1])) if len(rows) > limit else None
     return Page(items=tuple(items), next=following)
 

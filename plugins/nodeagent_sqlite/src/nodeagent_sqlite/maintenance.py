@@ -16,6 +16,8 @@ BATCH: Final = 100
 """How many owners one transaction removes: others write in between."""
 LOST_WRITES: Final = 2**20
 """More claims than a back-up can lack of any one resource, should the clock stand still."""
+ARTIFACT_GRACE_MS: Final = 24 * 60 * 60 * 1000
+"""How long after its last put an artifact is kept whatever refers to it: the commit that will may be under way."""
 _OWNED: Final = ("frames", "runs", "messages")
 _TABLES: Final = ("bytes", "artifacts", "entries", "scopes", "specs", "jobs", "frames", "runs", "messages")
 
@@ -86,7 +88,8 @@ class SqliteMaintenance:
     def purge(self, ended_before: Ms, limit: int) -> Purged:
         """Remove up to ``limit`` jobs and runs that ended before then, and as many stale artifacts."""
         owners = self._in_batches("ended", ended_before, limit)
-        stale = self._in_batches("stale_artifacts", ended_before, limit)
+        put_before = min(ended_before, self._clock.now() - ARTIFACT_GRACE_MS)
+        stale = self._in_batches("stale_artifacts", put_before, limit)
         return Purged(
             jobs=owners.jobs,
             runs=owners.runs,
@@ -95,13 +98,13 @@ class SqliteMaintenance:
             more=owners.has_more or stale.has_more,
         )
 
-    def _in_batches(self, what: str, before: Ms, limit: int) -> _Purge:
+    def _in_batches(self, what: str, before: int, limit: int) -> _Purge:
         purge = _Purge(self._namespace_id)
         while purge.has_more and purge.found < limit:
             purge = self._batch(purge, what, before, min(BATCH, limit - purge.found))
         return purge
 
-    def _batch(self, so_far: _Purge, what: str, before: Ms, size: int) -> _Purge:
+    def _batch(self, so_far: _Purge, what: str, before: int, size: int) -> _Purge:
         """Remove one batch in one transaction; what is counted is durable."""
 
         def remove(connection: sqlite3.Connection) -> _Purge:

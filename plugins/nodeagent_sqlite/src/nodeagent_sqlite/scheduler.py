@@ -10,7 +10,7 @@ from __future__ import annotations
 import heapq
 import json
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import Any, Final
 
@@ -21,9 +21,11 @@ from nodeagent import (
     Claims,
     Corrupt,
     FrameRecord,
+    Invalid,
     JobHeader,
     JobRecord,
     Lanes,
+    Lease,
     Ms,
     Peek,
     Want,
@@ -31,14 +33,19 @@ from nodeagent import (
 )
 from nodeagent_sqlite import leases, statements
 from nodeagent_sqlite.connection import SqliteConnection
-from nodeagent_sqlite.limits import check_ttl
-from nodeagent_sqlite.records import FRAME, JOB
+from nodeagent_sqlite.limits import CLAIM_SHARE, check_ttl
+from nodeagent_sqlite.records import FRAME, JOB, LAST_MS
+from nodeagent_sqlite.writer import undone_if_refused
 
 SQL: Final = statements.load("scheduler")
 _JOB_COLUMNS: Final = 19
 _ABOVE_ALL: Final = 2**31
 _ALWAYS: Final = -1
 """Before every time."""
+
+
+_Row = tuple[int, str]
+"""The number of a job's row, and the job's id."""
 
 
 @frozen
@@ -57,6 +64,7 @@ class SqliteScheduler:
         self._database = connection.database
         self._namespace_id = connection.namespace_id
         self._clock = connection.clock
+        self._remarks = connection.remarks
         self._is_busy = False
 
     def claim(self, want: Want, holder: str, ttl_ms: int, claim_id: str, limit: int = 1) -> Claims:
@@ -67,13 +75,26 @@ class SqliteScheduler:
             if nothing is not None:
                 return nothing
 
-        def work(connection: sqlite3.Connection) -> Claims:
+        def bold(connection: sqlite3.Connection) -> tuple[Claims, _Look]:
             look = _Look(connection, self._namespace_id, want, self._clock.now())
-            return _claim(look, holder, ttl_ms, claim_id, limit)
+            return _claim(look, lambda found: look.take(found, holder, ttl_ms, claim_id), claim_id, limit), look
 
-        claims = self._database.write_whole(work)
+        def careful(connection: sqlite3.Connection) -> tuple[Claims, _Look]:
+            look = _Look(connection, self._namespace_id, want, self._clock.now())
+
+            def take(found: _Found) -> Claim | None:
+                return look.try_to_take(found, holder, ttl_ms, claim_id)
+
+            return undone_if_refused(connection, lambda: _claim(look, take, claim_id, limit)), look
+
+        claims, look = self._database.write(careful, bold, within=ttl_ms * CLAIM_SHARE / 1000)
+        self._tell(look)
         self._is_busy = bool(claims.claims)
         return claims
+
+    def _tell(self, look: _Look) -> None:
+        for name in look.passed_over:
+            self._remarks.passed_over("job", name)
 
     def _nothing(self, connection: sqlite3.Connection, want: Want, claim_id: str) -> Claims | None:
         """Return the answer to a claim that finds nothing, without a lock, or None if it may find something."""
@@ -86,48 +107,69 @@ class SqliteScheduler:
     def peek(self, want: Want, limit: int = 1) -> Peek:
         """Return what a claim would return; ``next_due`` is about the jobs that it would leave."""
 
-        def query(connection: sqlite3.Connection) -> Peek:
+        def query(connection: sqlite3.Connection) -> tuple[Peek, _Look]:
             look = _Look(connection, self._namespace_id, want, self._clock.now())
             found, has_more = look.claimable(limit)
             due = look.now if has_more else look.next_due(look.now, [each.number for each in found])
             headers = tuple(each.job.header for each in found)
-            return Peek(jobs=headers, next_due=due, now=look.now)
+            return Peek(jobs=headers, next_due=due, now=look.now), look
 
-        return self._database.snapshot(query)
+        peek, look = self._database.snapshot(query)
+        self._tell(look)
+        return peek
 
 
-def _claim(look: _Look, holder: str, ttl_ms: int, claim_id: str, limit: int) -> Claims:
+def _claim(look: _Look, take: Callable[[_Found], Claim | None], claim_id: str, limit: int) -> Claims:
     repeated = look.held_by(claim_id)
     if repeated:
         return Claims(claims=repeated, next_due=look.next_due(_ALWAYS), now=look.now)
-    found, has_more = look.claimable(limit)
-    claims = tuple(look.take(each, holder, ttl_ms, claim_id) for each in found)
+    rows = look.rows()
+    taken = (claim for claim in map(take, look.readable(rows)) if claim is not None)
+    claims = tuple(islice(taken, limit))
+    has_more = next(rows, None) is not None
     due = look.now if has_more else look.next_due(look.now)
     return Claims(claims=claims, next_due=due, now=look.now)
 
 
 class _Look:
-    """One look at the jobs that somebody wants, at one time and one state of the file."""
+    """One look at the jobs that somebody wants, at one time and one state of the file.
+
+    It comes to each claimable job once, and ``passed_over`` names those that nobody can read or take.
+    """
 
     def __init__(self, connection: sqlite3.Connection, namespace_id: int, want: Want, now: Ms) -> None:
         self._connection = connection
         self._namespace_id = namespace_id
         self._want = want
         self.now = now
+        self.passed_over: list[str] = []
 
     # --- what can be claimed --------------------------------------------------------------------
 
     def claimable(self, limit: int) -> tuple[list[_Found], bool]:
         """Return up to ``limit`` claimable jobs in claim order, and whether there seem to be more."""
-        numbers = self._one() if not isinstance(self._want, Lanes) else self._in_lanes()
-        readable = (each for each in map(self._whole, numbers) if each is not None)
-        found = list(islice(readable, limit))
-        return found, next(numbers, None) is not None
+        rows = self.rows()
+        found = list(islice(self.readable(rows), limit))
+        return found, next(rows, None) is not None
 
-    def _one(self) -> Iterator[int]:
+    def rows(self) -> Iterator[_Row]:
+        """Find the claimable jobs in claim order, each once."""
+        return self._in_lanes() if isinstance(self._want, Lanes) else self._one()
+
+    def readable(self, rows: Iterable[_Row]) -> Iterator[_Found]:
+        """Read those that can be read."""
+        for number, name in rows:
+            found = self._whole(number)
+            if found is None:
+                self.passed_over.append(name)
+            else:
+                yield found
+
+    def _one(self) -> Iterator[_Row]:
         row = self._one_row()
         if row is not None and max(row[1], row[2] or 0) <= self.now:
-            yield row[0]
+            assert not isinstance(self._want, Lanes)  # noqa: S101 - for the type checker
+            yield row[0], self._want.job_id
 
     def _one_row(self) -> tuple[int, int, int | None] | None:
         assert not isinstance(self._want, Lanes)  # noqa: S101 - for the type checker
@@ -136,10 +178,13 @@ class _Look:
         row: tuple[int, int, int | None] | None = self._connection.execute(SQL["one_job"], key).fetchone()
         return row
 
-    def _in_lanes(self) -> Iterator[int]:
+    def _in_lanes(self) -> Iterator[_Row]:
+        before = None
         for lane in self._lanes():
-            merged = heapq.merge(self._ready(lane), self._abandoned(lane), key=_order)
-            yield from (row[4] for row in merged)
+            for row in heapq.merge(self._ready(lane), self._abandoned(lane), key=_order):
+                if row[4] != before:  # a job that is said to be free although its lease is held is found twice
+                    before = row[4]
+                    yield before, row[3]
 
     def _lanes(self) -> tuple[str, ...]:
         return self._want.names if isinstance(self._want, Lanes) else ()
@@ -195,6 +240,14 @@ class _Look:
         )
         return Claim(lease=lease, job=evolve(found.job, header=running), frame=found.frame)
 
+    def try_to_take(self, found: _Found, holder: str, ttl_ms: int, claim_id: str) -> Claim | None:
+        """Take a job, or pass over one whose rows contradict each other or leave no room for one more claim."""
+        try:
+            return undone_if_refused(self._connection, lambda: self.take(found, holder, ttl_ms, claim_id))
+        except (Corrupt, Invalid, sqlite3.IntegrityError):
+            self.passed_over.append(found.job.id)
+            return None
+
     def is_repeated(self, claim_id: str) -> bool:
         """Say whether the claim still holds something."""
         key = (self._namespace_id, claim_id)
@@ -204,9 +257,19 @@ class _Look:
         """Return what the claim took before and nobody took from it, as it is stored now."""
         key = (self._namespace_id, claim_id)
         rows = self._connection.execute(SQL["held_by_claim"], key).fetchall()
-        pairs = [(leases.lease_of(row[:6]), self._whole(row[6])) for row in rows]
-        claims = [Claim(lease=lease, job=f.job, frame=f.frame) for lease, f in pairs if f is not None]
+        pairs = [(self._lease(row), self._whole(row[6])) for row in rows]
+        claims = [
+            Claim(lease=lease, job=found.job, frame=found.frame)
+            for lease, found in pairs
+            if lease is not None and found is not None
+        ]
         return tuple(sorted(claims, key=lambda claim: self._claim_order(claim.job.header)))
+
+    def _lease(self, row: tuple[Any, ...]) -> Lease | None:
+        try:
+            return leases.lease_of(row[:6])
+        except Corrupt:
+            return None
 
     def _claim_order(self, header: JobHeader) -> tuple[int, int, int, int, str]:
         lanes = self._lanes()
@@ -232,7 +295,7 @@ class _Look:
                 )
                 if time is not None
             ]
-        return min((Ms(time) for time in times if time > later_than), default=None)
+        return min((Ms(min(time, LAST_MS)) for time in times if time > later_than), default=None)
 
     def _next_ready(self, lane: str, later_than: int, excluded: str) -> int | None:
         asked = (self._namespace_id, lane, later_than, excluded)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, cast
+from collections.abc import Callable
+from typing import Any, Final, TypeVar, cast
 
 from nodeagent import (
     Cursor,
@@ -26,6 +27,8 @@ from nodeagent_sqlite.records import FRAME, JOB, MESSAGE, RUN, Kind
 
 SQL: Final = statements.load("records")
 
+T = TypeVar("T")
+
 
 class _Reader:
     """Reads the tables of one namespace."""
@@ -33,6 +36,7 @@ class _Reader:
     def __init__(self, connection: SqliteConnection) -> None:
         self._database = connection.database
         self._namespace_id = connection.namespace_id
+        self._remarks = connection.remarks
 
     def _one(self, kind: Kind[Any, Any], name: str) -> Any:
         key = (self._namespace_id, name)
@@ -42,6 +46,16 @@ class _Reader:
     def _rows(self, statement: str, key: tuple[str, ...], after: Cursor | None, limit: int) -> list[Row]:
         asked = (self._namespace_id, *key, *place_of(after), limit + 1)
         return self._database.read(lambda c: c.execute(SQL[statement], asked).fetchall())
+
+    def _page(
+        self,
+        kind: Kind[Any, Any],
+        rows: list[Row],
+        limit: int,
+        read: Callable[[Row], T],
+        place: Callable[[Row], Place],
+    ) -> Page[T]:
+        return page_of(rows, limit, read, place, lambda name: self._remarks.passed_over(kind.name, name))
 
 
 def _age_of_job(row: Row) -> Place:
@@ -63,7 +77,7 @@ class SqliteJobs(_Reader):
         """Return one page of the index."""
         key = (index.value, str(index.status)) if index.by == "lane" else (index.value,)
         rows = self._rows(f"jobs_by_{index.by}", key, after, limit)
-        return page_of(rows, limit, JOB.header, _age_of_job)
+        return self._page(JOB, rows, limit, JOB.header, _age_of_job)
 
 
 class SqliteFrames(_Reader):
@@ -77,7 +91,7 @@ class SqliteFrames(_Reader):
         """Return one page of the index."""
         owner = encode_key(("job", index.value))
         rows = self._rows(f"frames_by_{index.by}", (owner,), after, limit)
-        return page_of(rows, limit, FRAME.header, _age)
+        return self._page(FRAME, rows, limit, FRAME.header, _age)
 
 
 class SqliteRuns(_Reader):
@@ -91,9 +105,9 @@ class SqliteRuns(_Reader):
         """Return one page of the index."""
         key = index.value if isinstance(index.value, str) else encode_key(index.value)
         rows = self._rows(f"runs_by_{index.by}", (key,), after, limit)
-        return page_of(rows, limit, RUN.header, _age)
+        return self._page(RUN, rows, limit, RUN.header, _age)
 
     def messages(self, conversation_id: str, after: Cursor | None, limit: int) -> Page[MessageRecord]:
         """Return one page of a conversation's messages, whole."""
         rows = self._rows("messages_by_conversation", (conversation_id,), after, limit)
-        return page_of(rows, limit, MESSAGE.whole, lambda row: (row[10], row[0]))
+        return self._page(MESSAGE, rows, limit, MESSAGE.whole, lambda row: (row[10], row[0]))

@@ -92,19 +92,22 @@ class Writer:
         self._queue: deque[_Caller[Any]] = deque()
         self._is_led = False
 
-    def run(self, atom: Atom[T], bold: Atom[T] | None = None) -> T:
+    def run(self, atom: Atom[T], bold: Atom[T] | None = None, within: float | None = None) -> T:
         """Return the atom's result, or its bold version's, once it is durable, or raise what the atom raised.
+
+        It waits for other processes as long as any caller, and ``within`` for those and for other threads.
 
         Raises:
             Unavailable: nothing was applied.
             OutcomeUnknown: the commit failed in a way that leaves it open.
 
         """
-        caller = _Caller(atom, bold, time.monotonic() + self._busy_timeout)
+        patience = self._busy_timeout if within is None else min(within, self._busy_timeout)
+        caller = _Caller(atom, bold, time.monotonic() + patience)
         try:
             self._join(caller)
             if caller.gate is not None:
-                caller.gate.acquire()  # until a leader has answered, or the lead is ours
+                self._wait(caller, within)
             if not caller.is_done:
                 self._lead(caller)
         except BaseException:
@@ -124,6 +127,22 @@ class Writer:
             else:
                 self._is_led = caller.leads = True
             self._queue.append(caller)
+
+    def _wait(self, caller: _Caller[Any], within: float | None) -> None:
+        """Wait until a leader has answered, or the lead is ours, or it takes too long."""
+        if within is not None and not caller.gate.acquire(timeout=min(within, threading.TIMEOUT_MAX)):
+            with self._mutex:
+                gives_up = caller in self._queue and not caller.leads
+                if gives_up:
+                    self._queue.remove(caller)
+            if gives_up:
+                raise Unavailable(
+                    f"{self._source.path!r} could not be used: other threads kept it busy for longer than a lease"
+                    " may wait; try again or ask for a longer lease"
+                )
+            within = None  # a leader has it in hand, or the lead was just handed to us
+        if within is None:
+            caller.gate.acquire()
 
     def _leave(self, caller: _Caller[Any]) -> None:
         """Clean up behind an interrupted thread: nobody may wait for ever for what it will not do."""

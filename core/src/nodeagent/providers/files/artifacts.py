@@ -11,24 +11,15 @@ import os
 from pathlib import Path
 from typing import BinaryIO
 
-from attrs import define, frozen
+from attrs import define
 
-from nodeagent import ArtifactInfo, ArtifactRef, Corrupt, Ms, NotFound
+from nodeagent import ArtifactInfo, ArtifactRef, Corrupt, Invalid, Ms, NotFound
 from nodeagent.providers.files import disk
 from nodeagent.providers.files.connection import FilesConnection
 from nodeagent.providers.files.places import place_of
 
 _MOST = 8192
 """Bytes of the first line at most: a media type is an id, and an id has at most 512."""
-
-
-@frozen
-class _Label:
-    """What the first line says, and when the file was put."""
-
-    media_type: str
-    size: int
-    put_at: Ms
 
 
 @define(eq=False)
@@ -40,6 +31,7 @@ class FileArtifacts:
     def put(self, data: bytes, media_type: str) -> ArtifactRef:
         """Store the bytes durably; what is there already is checked, repaired if torn, and renewed."""
         ref = ArtifactRef.of(data)
+        ArtifactInfo(ref=ref, size=len(data), media_type=media_type, put_at=self._connection.now())
         path = self._place(ref)
         with disk.told(path):
             disk.make_folder(path.parent)
@@ -57,7 +49,7 @@ class FileArtifacts:
         path = self._place(ref)
         with disk.told(path):
             try:
-                with path.open("rb") as file:
+                with os.fdopen(disk.open_file(path), "rb") as file:
                     _read_label(file, ref)
                     data = file.read()
             except FileNotFoundError:
@@ -71,11 +63,10 @@ class FileArtifacts:
         path = self._place(ref)
         with disk.told(path):
             try:
-                with path.open("rb") as file:
-                    label = _read_label(file, ref)
+                with os.fdopen(disk.open_file(path), "rb") as file:
+                    return _read_label(file, ref)
             except FileNotFoundError:
                 return None
-        return ArtifactInfo(ref=ref, size=label.size, media_type=label.media_type, put_at=label.put_at)
 
     def _place(self, ref: ArtifactRef) -> Path:
         return place_of(self._connection.folder, ref)
@@ -95,15 +86,16 @@ def _first_line(media_type: str, size: int) -> bytes:
     return json.dumps({"media_type": media_type, "size": size}).encode() + b"\n"
 
 
-def _read_label(file: BinaryIO, ref: ArtifactRef) -> _Label:
-    """Read the first line, and compare the size it says with the file's."""
+def _read_label(file: BinaryIO, ref: ArtifactRef) -> ArtifactInfo:
+    """Read the first line, which says media type and size, and compare the size it says with the file's."""
     line = file.readline(_MOST)
     status = os.fstat(file.fileno())
     try:
         said = json.loads(line)
-        label = _Label(said["media_type"], said["size"], Ms(status.st_mtime_ns // 1_000_000))
-    except (ValueError, TypeError, KeyError):
+        put_at = Ms(status.st_mtime_ns // 1_000_000)
+        info = ArtifactInfo(ref=ref, size=said["size"], media_type=said["media_type"], put_at=put_at)
+    except (ValueError, TypeError, KeyError, Invalid, RecursionError):
         raise Corrupt(f"the file of artifact {ref.id!r} does not begin as one does") from None
-    if status.st_size != len(line) + label.size:
+    if status.st_size != len(line) + info.size:
         raise Corrupt(f"the file of artifact {ref.id!r} has another size than was put")
-    return label
+    return info

@@ -6,17 +6,21 @@ import contextlib
 import errno
 import fcntl
 import os
+import stat
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from nodeagent import Ms, Unavailable
+from nodeagent import Corrupt, Ms, Unavailable
 from nodeagent.providers.files.places import UNFINISHED
 
 _FULL_SYNC: Final[int | None] = getattr(fcntl, "F_FULLFSYNC", None)
 _FULL: Final = (errno.ENOSPC, errno.EDQUOT)
 _FORBIDDEN: Final = (errno.EACCES, errno.EPERM, errno.EROFS)
+_NO_FILE: Final = (errno.ELOOP, errno.EMLINK, errno.ENXIO)
+"""What opening a link and a socket says."""
+_FOLDER: Final = (errno.EISDIR, errno.ENOTEMPTY)
 _NO_LINKS: Final = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EMLINK, errno.ENOSYS)
 
 
@@ -34,7 +38,27 @@ def _sentence(path: Path, error: OSError) -> str:
         return f"the disk that holds {str(path)!r} is full; free some space or choose another path"
     if error.errno in _FORBIDDEN:
         return f"{str(path)!r} may not be used by this user; allow it or choose another path"
+    if error.errno in _FOLDER:
+        return f"{str(path)!r} should be a file, but is a folder; move it away"
     return f"{str(path)!r} cannot be used ({error.strerror}); look at the disk and the path"
+
+
+def open_file(path: Path) -> int:
+    """Open an ordinary file for reading. Raises Corrupt if something else has its name, which is not followed."""
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        if error.errno in _NO_FILE:
+            raise _no_file(path) from error
+        raise
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise _no_file(path)
+    return handle
+
+
+def _no_file(path: Path) -> Corrupt:
+    return Corrupt(f"{str(path)!r} should be an ordinary file, but is something else; put the artifact again")
 
 
 def make_folder(path: Path) -> None:
@@ -99,7 +123,7 @@ def _move(source: Path, target: Path, *, replace: bool) -> None:
 
 def renew(path: Path, at: Ms) -> None:
     """Date a file ``at``, durably."""
-    handle = os.open(path, os.O_RDONLY)
+    handle = open_file(path)
     try:
         os.utime(handle, ns=_times(at))
         sync(handle)

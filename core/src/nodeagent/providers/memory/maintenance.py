@@ -23,6 +23,8 @@ from nodeagent.providers.memory.connection import MemoryConnection
 from nodeagent.providers.memory.store import Store
 
 _CURRENT: Final = SchemaStatus(found=1, wanted=1)
+ARTIFACT_GRACE_MS: Final = 24 * 60 * 60 * 1000
+"""How long after its last put an artifact is kept whatever refers to it: the commit that will may be under way."""
 _OWNED: Final[tuple[RecordKind, ...]] = ("job", "frame", "run", "message")
 
 
@@ -47,7 +49,7 @@ class MemoryMaintenance:
         with store.lock:
             ended = nsmallest(limit + 1, _ended(store, ended_before))
             counts = [_remove(store, owner) for _, owner in ended[:limit]]
-            stale = _unreferenced(store, ended_before)
+            stale = _unreferenced(store, min(ended_before, self._connection.now() - ARTIFACT_GRACE_MS))
             for ref in stale[:limit]:
                 del store.artifacts[ref]
         return Purged(
@@ -92,7 +94,7 @@ def _remove(store: Store, owner: Owner) -> tuple[int, int, int]:
     return (counts["job"], counts["run"], sum(len(each.entries) for each in journals.values()))
 
 
-def _unreferenced(store: Store, before: Ms) -> list[ArtifactRef]:
+def _unreferenced(store: Store, before: int) -> list[ArtifactRef]:
     """Return the artifacts put before then that no entry and no frame refers to."""
     kept = _references(store)
     known = ((ref, info) for ref, (_, info) in store.artifacts.items())
