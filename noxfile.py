@@ -11,6 +11,7 @@ from __future__ import annotations
 import functools
 import os
 import re
+import signal
 import sys
 import tempfile
 from pathlib import Path
@@ -25,6 +26,9 @@ PACKAGES = {path.name: path for path in FOLDERS if (path / "pyproject.toml").is_
 BACKENDS = [name for name in PACKAGES if name != "conformance"]
 PYTHONS = nox.project.python_versions(nox.project.load_toml(ROOT / "core" / "pyproject.toml"))
 PYTHONS += [HERE] if HERE not in PYTHONS else []
+
+# Who starts this in the background may have it ignore SIGINT, and every test with it that sends one.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 nox.needs_version = ">=2025.5"
 nox.options.default_venv_backend = "virtualenv"
