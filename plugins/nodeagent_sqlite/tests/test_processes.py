@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -221,7 +222,8 @@ def test_a_forked_child_goes_on_with_the_store(store: Store, *, is_busy: bool) -
 
     recorded = store.journal.read(steps_of("parent"), Seq(0), 100_000).items
     assert len(recorded) == sum(done) + 1
-    assert sqlite3.connect(store.path).execute("PRAGMA integrity_check").fetchone() == ("ok",)
+    with closing(sqlite3.connect(store.path)) as other:
+        assert other.execute("PRAGMA integrity_check").fetchone() == ("ok",)
 
 
 def _child(store: Store, told: multiprocessing.connection.Connection) -> None:
